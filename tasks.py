@@ -373,8 +373,8 @@ def editor():
 
 
 @task("rebuilding", "wasm")
-def products():
-    """Compile the products of the page, where NumPy has no fast ones (after a change in C)."""
+def kernels():
+    """Compile the kernels of the page, where NumPy has no fast products (after a change in C)."""
     compiled = ["make", "--always-make", "--silent", "-C", "tinytorch/core/wasm"]
     run(*compiled, f"PYTHON={ROOT / BIN / 'python'}")
 

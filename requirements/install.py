@@ -31,7 +31,7 @@ GROUPS = {
     "test": ("book", "what the tests need"),
     "dev": ("book", "what the style checks need"),
     "dist": ("book", "what reads the archives of a release"),
-    "wasm": ("book", "the compiler of the page's products"),
+    "wasm": ("book", "the compiler of the page's kernels"),
     "classroom": ("test", "nbgrader"),
     "parity": ("test", "the reference frameworks (PyTorch is large: this can take minutes)"),
 }

@@ -378,20 +378,6 @@ def test_scatter_words_refuses_bad_input(xy, words, kinds, message):
         plots.scatter_words(xy, words, kinds)
 
 
-def test_arrows_go_from_start_to_tip_on_equal_axes():
-    ax = plots.arrows([[1, 2]], ["v"], starts=[[1, 0]])
-    arrow = next(text for text in ax.texts if text.arrow_patch is not None)
-    assert (arrow.xyann, arrow.xy) == ((1, 0), (2.0, 2.0))
-    assert ax.get_aspect() == 1.0
-
-
-def test_arrows_refuses_bad_input():
-    with pytest.raises(ValueError, match=r"must be \(n, 2\), got \(1, 3\)"):
-        plots.arrows([[1, 2, 3]])
-    with pytest.raises(ValueError, match="2 labels for 1 vectors"):
-        plots.arrows([[1, 2]], ["a", "b"])
-
-
 def test_graph_places_boxes_and_connects_them():
     ax = plots.graph({"x": (0, 0), "y": (1, 0)}, [("x", "y")], backward=[("y", "x", "2")])
     assert texts(ax) == ["x", "y", "2"]

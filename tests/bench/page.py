@@ -37,7 +37,7 @@ from time import perf_counter
 
 import numpy as np
 from tinytorch import AdamW, default_rng, functional
-from tinytorch.core import products
+from tinytorch.core import kernels
 from tinytorch_book.experiments.story_gpt import load_story_gpt, new_story_gpt, story_tokenizer
 
 def median(run, times):
@@ -70,12 +70,12 @@ rows = {n: rng.normal(size=(1, n)).astype(np.float32) for n in (768, 3072)}
 
 def token_in_8_bits():
     for matrix in matrices:
-        products.matmul_int8(rows[len(matrix)], matrix)
-    products.matmul_int8_transposed(rows[768], table)
+        kernels.matmul_int8(rows[len(matrix)], matrix)
+    kernels.matmul_int8_transposed(rows[768], table)
 
 print(json.dumps({
     "eight": median(token_in_8_bits, 20),
-    "product": 2 * 512**3 / median(lambda: products.matmul(a, b), 99) / 1e9,
+    "product": 2 * 512**3 / median(lambda: kernels.matmul(a, b), 99) / 1e9,
     "numpy": 2 * 512**3 / median(lambda: np.matmul(a, b), 3) / 1e9,
     "step": median(step, 9),
     "tokens": 100 / median(write, 5),

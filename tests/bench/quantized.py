@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from models import gpt
 
-from tinytorch.core import products
+from tinytorch.core import kernels
 from tinytorch.core.quantization import quantize, quantize_rows
 
 Program = Callable[[], Any]
@@ -25,10 +25,10 @@ def matrices() -> Iterator[tuple[str, Program, Program, Program]]:
         stored = [quantize_rows(matrix)[0] for matrix in wide]
         if rows < columns:
             x = rng.normal(size=(1, rows)).astype(np.float32)
-            ours, theirs = products.matmul_int8, np.dot
+            ours, theirs = kernels.matmul_int8, np.dot
         else:
             x = rng.normal(size=(1, columns)).astype(np.float32)
-            ours, theirs = products.matmul_int8_transposed, lambda x, w: np.dot(x, w.T)
+            ours, theirs = kernels.matmul_int8_transposed, lambda x, w: np.dot(x, w.T)
         name = f"8-bit vector by {count} x ({rows:,}, {columns:,})"
         yield (
             name,

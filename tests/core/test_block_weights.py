@@ -5,7 +5,7 @@ import pytest
 from gguf_files import random_stored
 
 from tinytorch import Embedding, Linear, no_grad
-from tinytorch.core import array_forms, products
+from tinytorch.core import array_forms, kernels
 from tinytorch.core.block_formats import BLOCK, BLOCKS, decode_blocks
 from tinytorch.core.block_weights import BlockEmbedding, BlockLinear
 from tinytorch.core.quantization import quantize
@@ -54,7 +54,7 @@ def test_rows_may_lie_apart_in_memory():
 @pytest.mark.parametrize("kind", BLOCKS)
 @pytest.mark.parametrize("shape", [(64,), (1, 64), (2, 5, 64)])
 def test_block_linear_does_what_a_linear_does(kind, shape, monkeypatch):
-    monkeypatch.setattr(products, "BLOCK", 3 * 64)  # three rows at a time
+    monkeypatch.setattr(kernels, "BLOCK", 3 * 64)  # three rows at a time
     rows = stored(kind, 7, 2)
     layer, plain = BlockLinear(rows, kind), Linear(64, 7, bias=False)
     plain.weight.data = decode_blocks(rows, kind).T

@@ -48,7 +48,7 @@ CALLS = {
     losses.CrossEntropyLoss: lambda n: losses.CrossEntropyLoss(n(VECTOR))(n(WHOLE), IDS),
     losses.mse: lambda n: losses.mse(n(WHOLE), n(WHOLE[::-1])),
     losses.MSELoss: lambda n: losses.MSELoss()(n(WHOLE), n(WHOLE[::-1])),
-    activations.gelu: lambda n: activations.gelu(n(WHOLE), approximate="none"),
+    activations.gelu: lambda n: activations.gelu(n(WHOLE)),
     activations.gelu_array: lambda n: activations.gelu_array(n(WHOLE)),
     softmax.log_softmax_array: lambda n: softmax.log_softmax_array(n(WHOLE), -1),
     softmax.softmax_array: lambda n: softmax.softmax_array(n(WHOLE), -1),

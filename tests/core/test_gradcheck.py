@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact_numbers import message
 
 from tinytorch import (
     Dropout,
@@ -13,13 +14,6 @@ from tinytorch import (
     functional,
     primitive,
 )
-
-
-def message(error, f):
-    with pytest.raises(error) as caught:
-        f()
-    return str(caught.value)
-
 
 # Planted: one plausible mistake each --------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact_numbers import message
 
 from tinytorch import Tensor, ops
 from tinytorch.core.numpy_calls import ARITHMETIC, COMPARISONS, OURS
@@ -11,12 +12,6 @@ A, B = [1.0, 2.0], [3.0, 5.0]
 
 def leaf(data):
     return Tensor(data, requires_grad=True)
-
-
-def message(error, f):
-    with pytest.raises(error) as caught:
-        f()
-    return str(caught.value)
 
 
 LOSES = {

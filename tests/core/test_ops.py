@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact_numbers import message
 
 from tinytorch import Tensor, ops
 
@@ -13,12 +14,6 @@ def grad(f, *values):
     result.backward(np.ones(result.shape))
     lists = [t.grad.tolist() for t in tensors]
     return lists[0] if len(lists) == 1 else lists
-
-
-def message(error, f):
-    with pytest.raises(error) as caught:
-        f()
-    return str(caught.value)
 
 
 # Values and gradients that can be checked by hand ------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 from exact_numbers import widened
 
 from tinytorch import Embedding, Linear, Module, Parameter, Tensor
-from tinytorch.core import products
+from tinytorch.core import kernels
 from tinytorch.core.quantization import (
     Constant,
     QuantizedEmbedding,
@@ -27,7 +27,7 @@ def normal(*shape, seed=0):
 
 
 def test_rounding_error_of_a_row_is_at_most_half_its_scale(monkeypatch):
-    monkeypatch.setattr(products, "BLOCK", 1000)
+    monkeypatch.setattr(kernels, "BLOCK", 1000)
     matrix = normal(64, 300) * np.geomspace(1e-6, 1e6, 64, dtype=np.float32)[:, None]
     q, scales = quantize_rows(matrix)
     assert q.dtype == np.int8 and scales.dtype == np.float32
@@ -40,7 +40,7 @@ def test_rounding_error_of_a_row_is_at_most_half_its_scale(monkeypatch):
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_non_finite_number_is_refused_with_its_row(wrong, dtype, monkeypatch):
-    monkeypatch.setattr(products, "BLOCK", 4)
+    monkeypatch.setattr(kernels, "BLOCK", 4)
     matrix = normal(7, 2).astype(dtype)
     matrix[5, 1] = wrong
     with pytest.raises(ValueError, match="row 5 holds a number that is not finite"):

@@ -5,7 +5,6 @@ import pytest
 
 from tinytorch.inside.heads import (
     after_same_token,
-    first_token,
     head_scores,
     previous_token,
     same_token,
@@ -22,7 +21,6 @@ def perfect(targets):
 
 KINDS = {
     "previous": previous_token(IDS),
-    "start": first_token(IDS, start=0),
     "same": same_token(IDS),
     "induction": after_same_token(IDS),
 }
@@ -40,20 +38,13 @@ def test_targets_match_a_loop():
         for query, token in enumerate(ids):
             for key in range(6):
                 earlier = key < query
-                starts = [i for i in range(query + 1) if ids[i] == 0]
                 wanted = {
                     "previous": key == query - 1,
-                    "start": earlier and key == max(starts),
                     "same": earlier and ids[key] == token,
                     "induction": 0 < key <= query and ids[key - 1] == token and key - 1 < query,
                 }
                 for kind, targets in KINDS.items():
                     assert targets[row, query, key] == wanted[kind], (kind, row, query, key)
-
-
-def test_without_a_start_token_the_first_position_counts():
-    targets = first_token(IDS)
-    assert targets[:, 1:, 0].all() and targets.sum() == 2 * 5
 
 
 def test_scores_are_over_the_queries_that_have_a_target():

@@ -8,7 +8,7 @@ from own_parts import MINE
 from tiny_models import IDS, LLAMA, assert_both_forms_agree, stirred, tiny_gpt
 
 from tinytorch import MLP, LayerNorm, MultiHeadAttention, RMSNorm, SwiGLU, no_grad
-from tinytorch.core import tracing
+from tinytorch.core import graph
 from tinytorch.core.array_forms import maker
 from tinytorch.core.hooks import hooks
 from tinytorch.core.module import Module
@@ -188,7 +188,7 @@ def test_reading_a_token_creates_no_tensor(monkeypatch):
     read = logits_of(model, model.new_cache())
     read(np.array([[1, 2, 3]]))
     made = []
-    monkeypatch.setattr(tracing, "_new", lambda kind: made.append(kind) or object.__new__(kind))
+    monkeypatch.setattr(graph, "_new", lambda kind: made.append(kind) or object.__new__(kind))
     read(np.array([[4]]))
     assert not made
     model([[1]])

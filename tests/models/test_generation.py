@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tiny_models import message, stirred, tiny_gpt
 
 from tinytorch import GPT, Tensor, causal_mask
+from tinytorch.models import generation
 from tinytorch.models.generation import Options, generate, stream
 from tinytorch.models.sampling import choose, next_token_probs
 
@@ -128,7 +129,9 @@ POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", None]
 def test_cached_and_uncached_tokens_agree_for_any_window(window, prompt, new, chunk, kind):
     model = stirred(tiny_gpt(max_seq_len=window, pos_encoding=kind))
     plain = model.generate(prompt, new, rng=0, use_cache=False).data
-    cached = model.generate(prompt, new, rng=0, prefill_chunk=chunk).data
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generation, "PREFILL", chunk)
+        cached = model.generate(prompt, new, rng=0).data
     np.testing.assert_array_equal(cached, plain)
 
 
@@ -148,7 +151,8 @@ def lengths_read(model, monkeypatch, *args, **options):
 
 def test_cached_model_reads_every_token_once_until_the_window_slides(monkeypatch):
     model = tiny_gpt(max_seq_len=8)
-    found = lengths_read(model, monkeypatch, [[1, 2, 3, 4, 5]], 8, prefill_chunk=2)
+    monkeypatch.setattr(generation, "PREFILL", 2)
+    found = lengths_read(model, monkeypatch, [[1, 2, 3, 4, 5]], 8)
     assert found == [2, 2, 1, 1, 1, 1, 2, 2, 1, 1, 1, 1]  # 5; 6, 7, 8; 5 of 9 again; 10, 11, 12
 
 
@@ -168,7 +172,8 @@ def test_long_prompt_makes_no_square_array(monkeypatch):
     monkeypatch.setattr(
         gpt_array_forms, "causal_mask", lambda *a: sizes.append(m := causal_mask(*a)) or m
     )
-    tiny_gpt(max_seq_len=64).generate([[1] * 50], 1, prefill_chunk=8)
+    monkeypatch.setattr(generation, "PREFILL", 8)
+    tiny_gpt(max_seq_len=64).generate([[1] * 50], 1)
     assert [mask.shape for mask in sizes] == [(8, 8 * i) for i in range(1, 7)] + [(2, 50)]
 
 
@@ -214,7 +219,7 @@ def test_stopped_text_is_a_prefix_of_the_unstopped_one(model, stop, use_cache):
 @pytest.mark.parametrize("prompt", [PROMPTS, PROMPTS[0]])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"top_k": 3, "use_cache": False}, {"stop_tokens": [1, 2, 3]}, {"prefill_chunk": 2}],
+    [{}, {"top_k": 3, "use_cache": False}, {"stop_tokens": [1, 2, 3]}],
 )
 def test_generate_joins_the_tokens_of_stream(model, prompt, options):
     whole = model.generate(prompt, 20, rng=4, **options).data
@@ -287,8 +292,6 @@ def test_dropout_is_off_while_generating_and_the_mode_is_restored(training):
         (ValueError, [1], {"top_p": 1.5}, "top_p must be in 0 < top_p <= 1, got 1.5"),
         (TypeError, [1], {"top_p": "0.9"}, "top_p must be a number, got '0.9'"),
         (ValueError, [1], {"overflow": "crop"}, "overflow must be 'slide' or 'error', got 'crop'"),
-        (ValueError, [1], {"prefill_chunk": 0}, "prefill_chunk must be at least 1, got 0"),
-        (TypeError, [1], {"prefill_chunk": None}, "prefill_chunk must be an integer, got None"),
         (TypeError, [1], {"use_cache": "no"}, "use_cache must be True or False, got 'no'"),
         (TypeError, [1], {"stop_tokens": 5}, "stop_tokens must be ids such as [0], got 5"),
         (TypeError, [1], {"stop_tokens": None}, "stop_tokens must be ids such as [0], got None"),

@@ -213,3 +213,8 @@ def test_what_cannot_be_added_is_refused_and_changes_nothing(error, rank, option
 def test_only_linear_layers_can_be_wrapped():
     with pytest.raises(TypeError, match="wraps a Linear, got Embedding"):
         LoRALinear(Embedding(5, 3), rank=1)
+
+
+def test_a_numpy_number_as_alpha_widens_no_weight():
+    model = merge_lora(add_lora(tiny_gpt(), 2, alpha=np.float64(16)))
+    assert {p.dtype for p in model.parameters()} == {np.dtype("float32")}

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from tiny_models import stirred, tiny_gpt
 
-from tinytorch import Tensor
+from tinytorch import GPT, Tensor
 from tinytorch.core.softmax import softmax_array
 from tinytorch.models import speculative
-from tinytorch.models.acceptance import (
-    acceptance_rate,
-    best_draft,
-    expected_readings,
-    expected_tokens,
-)
+from tinytorch.models.draft_quality import best_draft, expected_readings, expected_tokens
 from tinytorch.models.sampling import next_token_probs
-from tinytorch.models.speculative import SpeculativeText, accept_or_resample, speculative_generate
+from tinytorch.models.speculative import (
+    SpeculativeText,
+    accept_or_resample,
+    acceptance_rate,
+    speculative_generate,
+)
 
 RNG = np.random.default_rng(0)
 P, Q = RNG.dirichlet(np.ones(4), 2)
@@ -227,7 +227,7 @@ def test_the_window_may_be_filled_and_not_more():
         ({"max_new_tokens": 0}, "max_new_tokens must be"),
         ({"prompt_tokens": []}, "the prompt must be integer ids"),
         ({"prompt_tokens": [[1]]}, "the prompt must be integer ids"),
-        ({"draft": tiny_gpt(vocab_size=7)}, "must have the same vocabulary"),
+        ({"draft": tiny_gpt(vocab_size=7)}, r"vocabularies have \[11, 7\] tokens"),
     ],
 )
 def test_bad_input_is_named(options, message):
@@ -242,3 +242,22 @@ def test_gradients_and_dropout_stay_as_they_were():
     large.train()
     speculative_generate(large, small, [1], 3, rng=0)
     assert large.training and large([[1]]).requires_grad and isinstance(large([[1]]), Tensor)
+
+
+def test_the_text_ends_with_its_first_stop_token():
+    large, small = (GPT(9, 8, layers, 2, max_seq_len=64, rng=1) for layers in (2, 1))
+    options = {"temperature": 0, "stop_tokens": [3, 5]}
+    for first in range(9):
+        text = speculative_generate(large, small, [first], 40, **options)
+        wanted = large.generate([first], 40, **options)
+        assert text.ids.data.tolist() == wanted.data.tolist()
+        drawn = speculative_generate(large, small, [first], 40, stop_tokens=[3, 5], rng=first)
+        ended = [t in (3, 5) for t in drawn.ids.data.tolist()[1:]]
+        assert not any(ended[:-1])
+        assert ended[-1] or len(ended) == 40
+
+
+def test_models_of_different_vocabularies_are_refused_before_they_read():
+    large, small = (GPT(size, 8, 1, 2, max_seq_len=8, rng=0) for size in (9, 12))
+    with pytest.raises(ValueError, match=r"\[9, 12\] tokens; draft with a model of the same"):
+        speculative_generate(large, small, [1], 1)

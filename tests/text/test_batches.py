@@ -8,7 +8,7 @@ import pytest
 from exact_numbers import message
 
 from tinytorch import GPT, Batches, Trainer
-from tinytorch.text.batches import train_validation_split, windows
+from tinytorch.text.batches import windows
 
 TEXT = np.random.default_rng(0).integers(1000, size=60)
 NO_ROOM = "no start leaves room for 8 tokens and the next in a text"
@@ -74,8 +74,7 @@ def test_a_memory_map_of_20_million_ids_stays_on_the_disk(tmp_path):
     mapped[-60:] = TEXT
     tracemalloc.start()
     try:
-        train, _ = train_validation_split(mapped)
-        for tokens in (train, np.asarray(mapped), mapped):
+        for tokens in (mapped[:-6], np.asarray(mapped), mapped):
             batches = Batches(tokens, 4, 64, seed=3)
             inputs, targets = batches[5]
             assert windows(tokens, 8, limit=2)[0].shape == (2, 8)
@@ -154,33 +153,6 @@ def test_iterating_over_endless_batches_names_the_loop():
 def test_a_seed_must_be_a_non_negative_integer(error, seed):
     told = message(error, lambda: Batches(range(20), 2, 8, seed=seed))
     assert told.startswith("Batches: seed must be ") and told.endswith(f"got {seed}")
-
-
-# Split -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("share", "kept"), [(0.1, 54), (0.5, 30), (0.9, 6), (0.01, 59)])
-def test_split_cuts_once_in_order_and_loses_nothing(share, kept):
-    train, validation = train_validation_split(TEXT, share)
-    assert train.tolist() == TEXT[:kept].tolist()
-    assert validation.tolist() == TEXT[kept:].tolist()
-
-
-@pytest.mark.parametrize("share", [1, -0.1, 1.5, float("nan")])
-def test_share_must_be_between_0_and_1(share):
-    assert message(ValueError, lambda: train_validation_split(TEXT, share)) == (
-        f"validation must be in 0 <= validation < 1, got {share}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("tokens", "share"), [([1, 2, 3], 0.1), ([1, 2, 3], 0.9), ([1, 2, 3], 0), ([], 0.5)]
-)
-def test_split_with_an_empty_part_is_refused(tokens, share):
-    assert message(ValueError, lambda: train_validation_split(tokens, share)) == (
-        f"a text of {len(tokens)} tokens cannot be split with validation={share}: one part would "
-        "be empty"
-    )
 
 
 # Windows -----------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact_numbers import message
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,12 +17,6 @@ from tinytorch.text.embeddings import (
     create_rotary_embeddings,
     create_sinusoidal_embeddings,
 )
-
-
-def message(error, f):
-    with pytest.raises(error) as caught:
-        f()
-    return str(caught.value)
 
 
 def table(layer, rows):

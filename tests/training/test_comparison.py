@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from tinytorch.training.comparison import Estimate, estimate, holm, texts_needed, unpaired
+from tinytorch.training.comparison import Estimate, estimate, texts_needed, unpaired
 
 
 def test_the_error_is_that_of_all_possible_draws():
@@ -71,22 +71,6 @@ def test_the_number_of_texts_has_the_power_that_was_asked_for():
 
 def test_half_the_difference_needs_four_times_the_texts():
     assert texts_needed(-0.05, 3.06) == pytest.approx(4 * texts_needed(0.1, 3.06), abs=4)
-
-
-def test_holm_by_hand():
-    # 0.05 / 4 = 0.0125, 0.05 / 3 = 0.0167, 0.05 / 2 = 0.025: the third fails, and ends it
-    assert holm([0.03, 0.0125, 0.04, 0.016]).tolist() == [False, True, False, True]
-    assert holm([0.02, 0.02, 0.02]).tolist() == [False, False, False]
-    assert holm([0.05]).tolist() == [True]
-    assert holm([]).tolist() == []
-
-
-def test_holm_is_wrong_as_rarely_as_bonferroni_and_claims_as_much():
-    p = np.random.default_rng(4).random((4000, 5)) ** 2  # some are small
-    p[:, :3] = np.random.default_rng(5).random((4000, 3))  # of equal models
-    claims = np.array([holm(row) for row in p])
-    assert (claims >= (p <= 0.05 / 5)).all() and claims.sum() > (p <= 0.05 / 5).sum()
-    assert claims[:, :3].any(axis=1).mean() < 0.05
 
 
 # What is refused -----------------------------------------------------------------------------

@@ -54,7 +54,7 @@ ENDS = {
         ([.5, .5, 0], [0, 1, NAN], 2, [.25, .75, 0]), ([1e-20, 1], ONE, 2, [2e-20, 1]),
         (HALF, [INF, -INF], 10**6, ONE), (ZERO, ONE, 2, "not all 0")],
     "training.preferences.group_advantages": [
-        ([[.1] * 3, [.3] * 3], True, [[0] * 3] * 2), ([1e6, -1e6], [2e6, -2e6]),
+        ([[.1] * 3, [.3] * 3], [[0] * 3] * 2), ([1e6, -1e6], [2e6, -2e6]),
         (np.zeros((0, 3)), np.zeros((0, 3))), (1., "at least 2"), ([INF, 0], "infinite")],
     "training.preferences.policy_gradient_loss": [
         ([0, -1e5], [1e6, 1], 5e4), ([-INF], [0], "can the policy have"), ([], [], "one number")],
@@ -88,7 +88,6 @@ ENDS = {
         ([], "one number a text, for at least 2 texts; got"), ([1], "2 texts"), (3, "2 texts"),
         ([[1, 2]], "2 texts; got shape"), ([1, 2], [1, 2], "at least 3 texts"),
         ([1, 2, 3], [1, 2, 3, 4], "one known value for each text: got 4 for 3 texts")],
-    "training.comparison.holm": [([0, 1], FIRST), ([NAN], "in 0 .. 1"), ([.1], 0, "between 0 and")],
     "training.comparison.texts_needed": [
         (1, 1, 1e-20, 104), (1, 1, .1, .01, 0), (NAN, 1, "not be 0"), (1, INF, "must be finite"),
         (0, 1, "not be 0"), (1, -1, "nor the deviation negative"), (1, NAN, "nor the deviation")],
@@ -107,16 +106,16 @@ ENDS = {
         (None, ONE, ONE, r"shapes \(2,\)"), (None, np.ones((0, 4)), np.ones((0, 4)), "shapes")],
     "training.evaluation.character_surprise": [
         (fixed([[[0] * 256 + [-INF] * 2]]), LOW, "low", [math.log(256), INF, 0])],
-    "models.acceptance.acceptance_rate": [
+    "models.speculative.acceptance_rate": [
         ([1 + 1e-15, -1e-17], ONE, 1), (ZERO, ONE, "must sum to 1, got a sum of 0"),
         ([], [], "must sum to 1"), ([1, 0, 0], HALF, r"\(3,\) and draft \(2,\) must have the same"),
         ([3, -2], ONE, "acceptance_rate: target must be .* got 3.0; pass scores through"),
         (ONE, [-.5, 1], "acceptance_rate: draft must be .* got -0.5")],
-    "models.acceptance.expected_readings": [
+    "models.draft_quality.expected_readings": [
         ([.5, 2], 2, r"kept must be probabilities in 0\.\.1, got 2.0; take minimum"),
         ([-1], 2, "got -1.0"), ([NAN], 2, "got nan"), (.5, 2, r"must be \(n,\), .* got shape \(\)"),
         ([HALF], 2, "expected_readings: .* call it for each text")],
-    "models.acceptance.best_draft": [
+    "models.draft_quality.best_draft": [
         ([ONE, [0, 1]], [0, 1], [0, 1]), ([ZERO], "must sum to 1"),
         (HALF, r"best_draft: targets must be \(n, vocab\), .* for a single context"),
         (np.ones((0, 2)), r"got shape \(0, 2\)"), ([HALF, [-1, 2]], "targets must be .* got -1.0"),

@@ -18,6 +18,8 @@ from tiny_models import message, tiny_gpt
 from training_runs import bits, clock, held_out, losses, new_trainer
 
 from tinytorch import (
+    GPT,
+    AdamW,
     Batches,
     CosineSchedule,
     Dropout,
@@ -161,7 +163,7 @@ def until(end):
 
 
 SCHEDULE = "CosineSchedule(lr=0.02, min_lr=0.0, warmup_steps=3, total_steps=1"
-ADAMW = "AdamW {'betas': (0.9, 0.95), 'eps': 1e-08, 'weight_decay': 0.01, 'decays': [True, "
+ADAMW = "AdamW {'betas': (0.9, 0.95), 'eps': 1e-08, 'weight_decay': 0.01, 'decays': (True, "
 OTHERS = [  # what was saved, what loads, how many settings differ, and what is told of them
     ({}, {"text": clock(seed=4)}, 1, "data: saved 600 tokens, checksum "),
     (
@@ -183,7 +185,7 @@ OTHERS = [  # what was saved, what loads, how many settings differ, and what is 
         {"optimizer": "SGD"},
         {},
         1,
-        f"saved SGD {{'weight_decay': 0, 'momentum': 0.9}}, here {ADAMW}",
+        f"saved SGD {{'weight_decay': 0.0, 'momentum': 0.9}}, here {ADAMW}",
     ),
     (
         {"accumulate": 2},
@@ -584,3 +586,16 @@ def test_run_that_is_killed_again_and_again_ends_at_the_same_bits(path, uninterr
     done = program(path)
     assert done.stderr == "" and json.loads(done.stdout) == uninterrupted
     assert {file.suffix for file in path.parent.iterdir()} == {path.suffix, ".part"}
+
+
+def test_equal_settings_are_equal_in_whatever_type_they_are_given(tmp_path):
+    def trainer(clip, betas, lr):
+        model = GPT(5, 8, 1, 2, max_seq_len=8, rng=0)
+        optimizer = AdamW(model.parameters(), lr=lr, betas=betas)
+        batches = Batches(np.arange(50) % 5, batch_size=4, seq_len=8)
+        return Trainer(model, batches, optimizer=optimizer, clip=clip, progress=False)
+
+    trainer(1, [0.9, 0.99], 0.001).save(tmp_path / "run.safetensors")
+    trainer(1.0, (0.9, 0.99), np.float64(0.001)).load(tmp_path / "run.safetensors")
+    with pytest.raises(ValueError, match="clip"):
+        trainer(2, (0.9, 0.99), 0.001).load(tmp_path / "run.safetensors")

@@ -8,6 +8,7 @@ from tiny_models import message, stirred, tiny_gpt
 from training_runs import bits, clock, held_out, losses, new_trainer
 
 from tinytorch import (
+    GPT,
     SGD,
     Batches,
     Embedding,
@@ -245,3 +246,18 @@ def test_invalid_parts_of_a_run_are_refused_before_it_begins():
 
 def test_a_run_has_at_least_one_step():
     assert message(ValueError, lambda: new_trainer().run(0)) == "steps must be at least 1, got 0"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"clip": 0}, ValueError, "clip must be > 0 or None, got 0"),
+        ({"validation": ([[1] * 9], [[1] * 9])}, ValueError, "9 tokens exceed max_seq_len 8"),
+        ({"validation": ([1, 2], [2, 3])}, ValueError, r"must both be \(n, seq\)"),
+        ({"validation": ([[1, 2]], [[2, 5]])}, IndexError, "target 5 at .0, 1. is outside 0..4"),
+    ],
+)
+def test_what_would_end_a_run_is_refused_before_it(options, error, message):
+    batches = Batches(np.arange(50) % 5, batch_size=4, seq_len=8)
+    with pytest.raises(error, match=message):
+        Trainer(GPT(5, 8, 1, 2, max_seq_len=8, rng=0), batches, **options)

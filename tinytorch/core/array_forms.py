@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import hooks, products
-from tinytorch.core.attention import MultiHeadAttention
-from tinytorch.core.attention_options import bias_between
+from tinytorch.core import hooks, kernels
+from tinytorch.core.attention import MultiHeadAttention, bias_between
 from tinytorch.core.functional import TINY
+from tinytorch.core.graph import wrap
 from tinytorch.core.layers import Dropout, LayerNorm, Linear
 from tinytorch.core.positions import Rotary
-from tinytorch.core.tracing import as_operand, wrap
+from tinytorch.core.primitive import as_operand
 from tinytorch.core.types import CachedLayer, Method
 
 Reader = Callable[..., np.ndarray]
@@ -105,7 +105,7 @@ def of_tensors(part: Callable[..., Any]) -> Reader:
 def as_vectors(x: np.ndarray) -> np.ndarray:
     """Vectors `(batch, new, d)` in the shape that readers take: `(batch * new, d)` or `(d,)`."""
     d = x.shape[-1]
-    return x.reshape(d) if x.size == d and products.dot is np.dot else x.reshape(-1, d)
+    return x.reshape(d) if x.size == d and kernels.dot is np.dot else x.reshape(-1, d)
 
 
 # The layers -----------------------------------------------------------------------------------
@@ -158,15 +158,15 @@ def read_attention(part: MultiHeadAttention, cache: CachedLayer) -> Reader:
         k, v = cache.extend(k, v)  # (batch, g, keys, d / h)
         # heads that share their keys are treated as further queries of one head
         q = q.reshape(batch, kv_heads, -1, head_dim)
-        scores = products.matmul(q, k.swapaxes(2, 3))  # (batch, g, h / g * new, keys)
+        scores = kernels.matmul(q, k.swapaxes(2, 3))  # (batch, g, h / g * new, keys)
         scores = scores.reshape(batch, heads, new, -1)
         for shift in (mask, bias_between(part.bias, start, *scores.shape[2:])):
             if shift is not None:
                 scores += shift
         scores -= np.maximum.reduce(scores, 3, keepdims=True)
-        weights = products.exp(scores, scores)
+        weights = kernels.exp(scores, scores)
         totals = np.add.reduce(weights, 3, keepdims=True)
-        taken = products.matmul(weights.reshape(*q.shape[:3], -1), v)
+        taken = kernels.matmul(weights.reshape(*q.shape[:3], -1), v)
         taken = taken.reshape(batch, heads, new, head_dim)
         taken /= totals  # fewer numbers than the weights
         return mix((taken if new == 1 else taken.swapaxes(1, 2)).reshape(x.shape))
@@ -193,10 +193,10 @@ def rotated(rotation: Any, x: np.ndarray, start: int) -> np.ndarray:
 def read_linear(part: Any) -> Reader:
     """A `Linear`, of vectors `(tokens, in_features)`."""
     if part.bias is None:
-        return lambda x: products.dot(x, part.weight.data)
+        return lambda x: kernels.dot(x, part.weight.data)
 
     def read(x: np.ndarray) -> np.ndarray:
-        y, bias = products.dot(x, part.weight.data), part.bias.data
+        y, bias = kernels.dot(x, part.weight.data), part.bias.data
         if y.dtype != bias.dtype:
             return y + bias
         y += bias

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import functional
-from tinytorch.core.attention_options import bias_between, check_inputs, check_options, shared
+from tinytorch.core import functional, ops
+from tinytorch.core.attention_checks import check_inputs, check_options
+from tinytorch.core.graph import wrap
 from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Linear
 from tinytorch.core.masks import causal_mask
@@ -168,8 +169,42 @@ class MultiHeadAttention(Module):
             q, k = (self.rotate(x, start) if start else self.rotate(x) for x in (q, k))
         if cache is not None:
             k, v = cache.extend(k, v)
-        k, v = shared(k, self.num_heads), shared(v, self.num_heads)  # (batch, heads, keys, d / h)
+        k, v = (repeat_kv(x, self.num_heads) for x in (k, v))  # (batch, heads, keys, d / h)
         bias = bias_between(self.bias, start, q.shape[2], k.shape[2])
         dropout = self.dropout_prob if self.training else 0.0
         mixed = functional.attention(q, k, v, mask=mask, bias=bias, dropout=dropout, rng=self.rng)
         return self.out_proj(functional.merge_heads(mixed))  # of (batch, heads, queries, d / h)
+
+
+def repeat_kv(x: Tensor | np.ndarray, num_heads: int) -> Tensor:
+    """Grouped queries: each key or value, repeated for every head of queries that looks at it.
+
+    Ainslie et al., 2023, section 2.2.
+
+    Args:
+        x: keys or values `(batch, g, keys, d / h)`, a tensor or a cache's array.
+        num_heads: the number h of heads of queries; `g = h` leaves `x` as it is.
+
+    Returns:
+        `(batch, h, keys, d / h)`.
+    """
+    x = x if isinstance(x, Tensor) else wrap(x)  # from a cache, whose arrays keep their dtype
+    if (times := num_heads // x.shape[1]) == 1:
+        return x
+    alike = ops.stack(*[x] * times, axis=2)  # (batch, g, times, keys, d / h)
+    return alike.reshape(x.shape[0], num_heads, *x.shape[2:])
+
+
+def bias_between(bias: np.ndarray | None, start: int, queries: int, keys: int) -> np.ndarray | None:
+    """The part of a bias `(heads, T, T)` for these keys and the queries from `start` on.
+
+    Returns:
+        `(heads, queries, keys)`, or None if there is no bias.
+    """
+    if bias is None:
+        return None
+    longest = max(start + queries, keys)
+    if longest > bias.shape[-1]:
+        what = f"{longest} positions exceed the bias, which is {bias.shape}"
+        raise ValueError(f"MultiHeadAttention: {what}; make it longer")
+    return bias[:, start : start + queries, :keys]

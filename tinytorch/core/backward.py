@@ -1,6 +1,6 @@
 """The backward pass: gradients carried from a result to the leaves it was computed from.
 
-Every operation has recorded its operands and its pullback (`tracing.py`). `backward` reads those
+Every operation has recorded its operands and its pullback (`graph.py`). `backward` reads those
 records in reverse order (reverse-mode differentiation: Griewank and Walther, 2008, chapter 3;
 Baydin et al., 2018, section 3.2). What it refuses, and how a gradient is fitted to its tensor, is
 in `backward_checks.py`.
@@ -13,8 +13,8 @@ from typing import cast
 import numpy as np
 
 from tinytorch.core.backward_checks import check_graph, first_gradient, fitted, located
+from tinytorch.core.graph import Gradient, Node, Pullback, Record
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tracing import Gradient, Node, Pullback, Record
 from tinytorch.core.types import TensorLike
 
 

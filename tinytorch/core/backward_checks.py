@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.broadcasting import undo_broadcast
+from tinytorch.core.graph import Gradient, Node, Record, as_gradient
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tracing import Gradient, Node, Record, as_gradient
 from tinytorch.core.types import TensorLike
 
 

@@ -50,7 +50,9 @@ def compete(wall: float, process: float, thread: float) -> bool:
 
 
 # of `python -m tinytorch...` while its module is looked for, before it runs
-_words = [word.removeprefix("-m") for word in sys.orig_argv if sys.argv[:1] == ["-m"]]
-_command = next((word for word in _words if word.startswith("tinytorch")), "")
-if _command and not _command.startswith("tinytorch.models.gpt2") and not is_chosen():
+_words = zip(sys.orig_argv, [*sys.orig_argv[1:], ""], strict=True)
+_named = (word.removeprefix("-m") or after for word, after in _words if word.startswith("-m"))
+_command = next(_named, "") if sys.argv[:1] == ["-m"] else ""
+_ours = _command.startswith("tinytorch") and not _command.startswith("tinytorch.models.gpt2")
+if _ours and not is_chosen():
     os.environ.update(dict.fromkeys(VARIABLES, "1"))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinytorch.core import arguments, array_forms, products
+from tinytorch.core import arguments, array_forms, kernels
 from tinytorch.core.block_formats import BLOCK, BLOCKS, decode_blocks, names_of
+from tinytorch.core.graph import wrap
 from tinytorch.core.module import Module
 from tinytorch.core.ops import Result
+from tinytorch.core.primitive import primitive
 from tinytorch.core.quantization import Constant, no_gradient, quantized_by
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import primitive, wrap
 from tinytorch.core.types import TensorLike, TokenIds
 
 __all__ = ["BlockEmbedding", "BlockLinear"]
@@ -143,4 +144,4 @@ def block_product(x: TensorLike, *, stored: np.ndarray, kind: str) -> Result:
 
 def _product(x: np.ndarray, stored: np.ndarray, kind: str) -> np.ndarray:
     rows = np.asarray(x.reshape(-1, x.shape[-1]), np.float32)
-    return products.matmul_blocks(rows, stored, kind).reshape(*x.shape[:-1], len(stored))
+    return kernels.matmul_blocks(rows, stored, kind).reshape(*x.shape[:-1], len(stored))

@@ -17,14 +17,14 @@ import numpy as np
 
 from tinytorch.core.activations import gelu, relu, sigmoid
 from tinytorch.core.arguments import check_ids, check_probability
+from tinytorch.core.kernels import dot, matmul
 from tinytorch.core.losses import cross_entropy, mse
 from tinytorch.core.masks import check_fits, check_mask, without_gradient
 from tinytorch.core.ops import Result
-from tinytorch.core.products import dot, matmul
+from tinytorch.core.primitive import as_operand, floats, primitive
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.softmax import log_softmax, softmax, softmax_array
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tracing import as_operand, floats, primitive
 from tinytorch.core.types import DType, Mask, Rng, TensorLike, TokenIds
 
 __all__ = [
@@ -247,7 +247,7 @@ def attention(
         `(..., queries, dv)`; a query for which every key is blocked gets zeros.
 
     Raises:
-        ValueError: the shapes do not fit, the mask holds other numbers, the bias NaN or infinity,
+        ValueError: the shapes do not fit, the mask holds other numbers, the bias NaN or +infinity,
             or `dropout` is not in `0 <= dropout < 1`.
         TypeError: the mask is of Booleans, which cannot be added.
 

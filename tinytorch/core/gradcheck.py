@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.module import Module
-from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import TensorLike
 

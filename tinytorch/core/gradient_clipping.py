@@ -67,8 +67,9 @@ def scale_gradients(params: Iterable[Tensor], norm: float, max_norm: float) -> N
         cause = "a loss or a weight has overflowed"
         raise FloatingPointError(f"the norm of the gradients is {norm}: {cause}; {remedy}")
     if norm > max_norm:
+        factor = float(max_norm / norm)  # a NumPy number would widen the gradients
         for p in params:
-            p.grad = p.grad * (max_norm / norm)
+            p.grad = p.grad * factor
 
 
 def norm_of(arrays: Sequence[np.ndarray]) -> float:

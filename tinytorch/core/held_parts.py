@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tinytorch.core.tracing import Node
+from tinytorch.core.graph import Node
 from tinytorch.core.types import ModuleLike
 
 __all__ = ["Holding", "Parameters", "Snapshot", "note_replaced"]
@@ -102,7 +102,7 @@ class Holding:
         if self._now() != self._then or not self._snapshot.is_current():
             self._compare()
 
-    def of(self, module: ModuleLike) -> None:
+    def watch(self, module: ModuleLike) -> None:
         """Check at once; from now on the parameters of `module` are watched as well."""
         self._compare()
         if module is not self._module:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.core.tracing import wrap
+from tinytorch.core.graph import wrap
 from tinytorch.core.types import ModuleLike
 
 __all__ = ["hooks"]

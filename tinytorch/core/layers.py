@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.arguments import check_probability, check_sizes
-from tinytorch.core.layer_norm import LayerNorm as LayerNorm
+from tinytorch.core.arguments import check_not_negative, check_probability, check_sizes
 from tinytorch.core.module import Module as Module
 from tinytorch.core.module import Parameter as Parameter
 from tinytorch.core.module import evaluation_mode as evaluation_mode
@@ -68,6 +67,41 @@ class Linear(Module):
         if self.bias is None:
             return functional.linear(x, self.weight)
         return functional.linear(x, self.weight, self.bias)
+
+
+class LayerNorm(Module):
+    """Normalise the last axis to mean 0 and variance 1, then scale by `gamma` and shift by `beta`.
+
+    Layer normalisation (Ba et al., 2016, section 3); its formula is `functional.layer_norm`.
+
+    Args:
+        normalized_shape: the length d of the last axis, or `(d,)`.
+        eps: added to the variance; a constant row becomes `beta`, even without it.
+
+    Attributes:
+        normalized_shape: `(d,)`.
+        gamma: `(d,)`, the scale, ones at the start.
+        beta: `(d,)`, the shift, zeros at the start.
+
+    Example:
+        >>> LayerNorm(4)(Tensor([[2.0, 4.0, 6.0, 8.0]]))
+        Tensor([[-1.3416, -0.4472,  0.4472,  1.3416]], requires_grad=True)
+    """
+
+    def __init__(self, normalized_shape: int | tuple[int], eps: float = 1e-5) -> None:
+        size: Any = normalized_shape
+        if isinstance(size, (tuple, list)) and len(size) == 1:
+            size = size[0]
+        check_sizes(normalized_shape=size)
+        check_not_negative(eps=eps)
+        self.normalized_shape = (size,)
+        self.gamma = Parameter(np.ones(size))
+        self.beta = Parameter(np.zeros(size))
+        self.eps = eps
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Normalise `(..., d)`; the shape stays."""
+        return functional.layer_norm(x, self.gamma, self.beta, eps=self.eps)
 
 
 class Dropout(Module):

@@ -10,13 +10,13 @@ import operator
 
 import numpy as np
 
-from tinytorch.core import products
+from tinytorch.core import kernels
 from tinytorch.core.arguments import check_choice, check_ids
 from tinytorch.core.module import Module
 from tinytorch.core.ops import Result
+from tinytorch.core.primitive import floats, primitive
 from tinytorch.core.softmax import log_softmax_array
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import floats, primitive
 from tinytorch.core.types import TensorLike, TokenIds
 
 _REDUCTIONS = ("mean", "sum", "none")
@@ -80,7 +80,7 @@ def cross_entropy(
     losses = counts * -log_probs[at]
 
     def pullback(g: np.ndarray) -> tuple[np.ndarray, None]:
-        grad = products.exp(log_probs)
+        grad = kernels.exp(log_probs)
         grad[at] -= 1
         grad *= (counts * g.reshape(-1))[:, None]
         return grad.reshape(shape), None

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import ops
-from tinytorch.core.recording import is_recording
-from tinytorch.core.tracing import Node, as_operand, wrap
+from tinytorch.core.grad_mode import is_recording
+from tinytorch.core.graph import Node, wrap
+from tinytorch.core.primitive import as_operand
 
 # operations with another name in NumPy: ours, and theirs
 NAMES = {

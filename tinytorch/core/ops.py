@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from tinytorch.core import products
-from tinytorch.core.tracing import Pullback, floats, primitive
+from tinytorch.core import kernels
+from tinytorch.core.graph import Pullback
+from tinytorch.core.primitive import floats, primitive
 from tinytorch.core.types import Axis, Index, TensorLike
 
 Result = tuple[Any, Pullback]
@@ -120,7 +121,7 @@ def matmul(x: TensorLike, y: TensorLike) -> Result:
     """
     x, y = np.asarray(x), np.asarray(y)
     _check_inner_sizes(x, y)
-    value = products.matmul(x, y)
+    value = kernels.matmul(x, y)
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         a, b = np.atleast_2d(x), y[:, None] if y.ndim == 1 else y  # vectors as matrices
@@ -128,11 +129,11 @@ def matmul(x: TensorLike, y: TensorLike) -> Result:
         g = g[..., None, :] if x.ndim == 1 else g
 
         def grad_x() -> np.ndarray:
-            grad = products.matmul(g, b.swapaxes(-1, -2))
+            grad = kernels.matmul(g, b.swapaxes(-1, -2))
             return grad[..., 0, :] if x.ndim == 1 else grad
 
         def grad_y() -> np.ndarray:
-            grad = products.matmul(a.swapaxes(-1, -2), g)
+            grad = kernels.matmul(a.swapaxes(-1, -2), g)
             return grad[..., 0] if y.ndim == 1 else grad
 
         return grad_x, grad_y  # functions: a frozen matrix costs no product

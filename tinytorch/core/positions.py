@@ -15,8 +15,8 @@ import numpy as np
 from tinytorch.core.arguments import check_sizes
 from tinytorch.core.incremental import incremental
 from tinytorch.core.ops import Result
+from tinytorch.core.primitive import primitive
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import primitive
 from tinytorch.core.types import TensorLike
 
 

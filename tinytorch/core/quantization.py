@@ -19,12 +19,13 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from tinytorch.core import products
+from tinytorch.core import kernels
 from tinytorch.core.arguments import check_choice, check_equal_lengths, check_ids
+from tinytorch.core.graph import native, wrap
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.ops import Result
+from tinytorch.core.primitive import primitive
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import native, primitive, wrap
 from tinytorch.core.types import Method, TensorLike, TokenIds
 
 __all__ = [
@@ -66,7 +67,7 @@ def quantize_rows(matrix: TensorLike) -> tuple[np.ndarray, np.ndarray]:
     if matrix.ndim != 2:
         raise ValueError(f"quantize_rows: expected (rows, columns), got shape {matrix.shape}")
     q, scales = np.empty(matrix.shape, np.int8), np.empty(len(matrix), np.float32)
-    for rows, block in products.float32_blocks(matrix):
+    for rows, block in kernels.float32_blocks(matrix):
         scales[rows] = np.abs(block).max(axis=1, initial=0.0) / LARGEST
         finite = np.isfinite(matrix[rows]).all(axis=1) & np.isfinite(scales[rows])
         if not finite.all():
@@ -326,7 +327,7 @@ def quantized_linear(
             f"quantized_linear: input {x.shape} does not fit weight {weight.shape}; {wanted}"
         )
     rows = x.reshape(-1, len(weight))  # (N, in)
-    value = products.matmul_int8(rows if scales is None else rows * scales, weight)  # (N, out)
+    value = kernels.matmul_int8(rows if scales is None else rows * scales, weight)  # (N, out)
     if bias is not None:
         value += bias
     return value.reshape(*x.shape[:-1], weight.shape[1]), no_gradient
@@ -336,7 +337,7 @@ def quantized_linear(
 def quantized_scores(x: TensorLike, *, weight: np.ndarray, scales: np.ndarray | None) -> Result:
     """`x @ weight.T`; a scale belongs to a row of the weight, so it multiplies the result."""
     x = np.asarray(x)
-    value = products.matmul_int8_transposed(x.reshape(-1, x.shape[-1]), weight)  # (N, rows)
+    value = kernels.matmul_int8_transposed(x.reshape(-1, x.shape[-1]), weight)  # (N, rows)
     if scales is not None:
         value *= scales
     return value.reshape(*x.shape[:-1], len(weight)), no_gradient

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import products
+from tinytorch.core import kernels
 from tinytorch.core.module import Module
 from tinytorch.core.ops import Result
+from tinytorch.core.primitive import floats, primitive
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import floats, primitive
 from tinytorch.core.types import TensorLike
 
 
@@ -47,7 +47,7 @@ def log_softmax(x: TensorLike, *, axis: int = -1) -> Result:
         Tensor([-0.6931, -0.6931])
     """
     y = log_softmax_array(x, axis)
-    return y, lambda g: g - products.exp(y) * g.sum(axis=axis, keepdims=True)
+    return y, lambda g: g - kernels.exp(y) * g.sum(axis=axis, keepdims=True)
 
 
 class Softmax(Module):
@@ -80,7 +80,7 @@ def softmax_array(x: TensorLike, axis: int, out: np.ndarray | None = None) -> np
     _check_axis(x, axis, "softmax")
     largest = np.maximum.reduce(x, axis, keepdims=True, initial=_lowest(x.dtype))
     e = np.subtract(x, largest, out=np.empty_like(x) if out is None else out)
-    e = products.exp(e, e)
+    e = kernels.exp(e, e)
     e /= np.maximum(np.add.reduce(e, axis, keepdims=True), 1)  # exp(0) or more unless all are -inf
     return e
 
@@ -105,7 +105,7 @@ def log_softmax_array(x: TensorLike, axis: int) -> np.ndarray:
         empty = "a row is -inf everywhere; it has no probabilities"
         raise ValueError(f"log_softmax: {_INFINITE if np.isposinf(largest).any() else empty}")
     shifted = x - largest
-    return shifted - np.log(products.exp(shifted).sum(axis=axis, keepdims=True))
+    return shifted - np.log(kernels.exp(shifted).sum(axis=axis, keepdims=True))
 
 
 _INFINITE = "a score is +inf, so its row would be nan; the only infinity allowed is -inf"

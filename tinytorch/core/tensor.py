@@ -1,7 +1,7 @@
 """Arrays that know their gradient.
 
 A `Tensor` is a NumPy array together with a record of how it was made: the tensors it was computed
-from and a function that carries a gradient back to them. The record is written in `tracing.py` and
+from and a function that carries a gradient back to them. The record is written in `graph.py` and
 read in `backward.py`; the operations are in `ops.py`. Here they come together as one class.
 """
 
@@ -18,9 +18,10 @@ from numpy.lib.array_utils import normalize_axis_index
 from tinytorch.core import ops
 from tinytorch.core.arguments import refuse_mask
 from tinytorch.core.backward import backward
+from tinytorch.core.grad_mode import no_grad
+from tinytorch.core.graph import Node, native, wrap
 from tinytorch.core.numpy_calls import OPERATORS, call_function, call_ufunc, refuse_if_lost
-from tinytorch.core.recording import no_grad
-from tinytorch.core.tracing import Node, native, primitive, wrap
+from tinytorch.core.primitive import primitive
 from tinytorch.core.types import Axis, DType, Index, TensorLike
 
 __all__ = ["Tensor", "no_grad", "primitive"]

@@ -1,1 +1,1 @@
-"""Files: atomic writes, downloads, safetensors, strict JSON; and command lines."""
+"""Files: safetensors, GGUF, strict JSON, downloads, atomic writes; and command lines."""

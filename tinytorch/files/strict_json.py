@@ -20,11 +20,16 @@ def parse_json(content: bytes, **options: Any) -> Any:
     """
     check_commas(content)
     try:
-        return json.loads(decode_marked(content), object_pairs_hook=_without_repetition, **options)
+        text, rules = decode_marked(content), {"parse_constant": _refuse, **options}
+        return json.loads(text, object_pairs_hook=_without_repetition, **rules)
     except json.JSONDecodeError as error:
         raise ValueError(f"it is incomplete or not JSON: {error}") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"it has {constant}, which is no number in JSON")
 
 
 def check_commas(content: bytes) -> None:

@@ -23,8 +23,9 @@ def ablated(
         model: a `GPT`.
         name: `"blocks.0.attention"`, `"blocks.0.mlp"` or, for both, `"blocks.0"`.
         head: the only head of an attention to ablate; the others keep working.
-        value: what replaces the output, 0 or a mean `(embed_dim,)`; for a head, what replaces its
-            `embed_dim / heads` numbers before they are mixed.
+        value: what replaces the output, 0 or a mean `(embed_dim,)`; of `"blocks.0"` the output of
+            each half; for a head, what replaces its `embed_dim / heads` numbers before they are
+            mixed.
 
     Raises:
         ValueError: the model has no part of this name; the head is out of range, or is asked for
@@ -44,7 +45,7 @@ def ablated(
     part: Any = dict(model.named_modules()).get(name)
     if not hasattr(part, "num_heads") or not hasattr(part, "out_proj"):
         raise ValueError(f"ablated: {name!r} has no heads; name an attention, blocks.0.attention")
-    if not 0 <= head < part.num_heads:
+    if head not in range(part.num_heads):
         raise ValueError(f"ablated: {name} has heads 0 to {part.num_heads - 1}, not {head}")
     size = part.head_dim
 

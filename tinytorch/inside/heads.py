@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.attention import MultiHeadAttention, scaled_dot_product_attention
-from tinytorch.core.attention_options import bias_between, shared
+from tinytorch.core.attention import (
+    MultiHeadAttention,
+    bias_between,
+    repeat_kv,
+    scaled_dot_product_attention,
+)
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import evaluation_mode
-from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import TensorLike, TokenIds
 from tinytorch.inside.stream import recorded
 from tinytorch.models.transformer import GPT
 
-__all__ = ["after_same_token", "attention_weights", "first_token", "head_scores",
+__all__ = ["after_same_token", "attention_weights", "head_scores",
            "layer_weights", "previous_token", "same_token"]  # fmt: skip
 
 
@@ -96,28 +100,6 @@ def previous_token(ids: TokenIds) -> np.ndarray:
     return np.broadcast_to(np.eye(seq, k=-1, dtype=bool), (batch, seq, seq))
 
 
-def first_token(ids: TokenIds, start: int | None = None) -> np.ndarray:
-    """Targets `(batch, seq, seq)`: where the text starts, for every later query.
-
-    Args:
-        ids: integer ids `(batch, seq)`.
-        start: the id with which a text starts, if there are several texts in a row: the latest one
-            counts. None for the first position.
-
-    Example:
-        >>> first_token([[0, 8, 0, 9]], start=0)[0].astype(int)
-        array([[0, 0, 0, 0],
-               [1, 0, 0, 0],
-               [0, 0, 0, 0],
-               [0, 0, 1, 0]])
-    """
-    ids = np.asarray(ids)
-    at = np.arange(ids.shape[1])
-    starts = np.broadcast_to(at == 0, ids.shape) if start is None else ids == start
-    latest = np.maximum.accumulate(np.where(starts, at, -1), axis=1)  # (batch, seq)
-    return (latest[:, :, None] == at) & (at[:, None] > at)
-
-
 def same_token(ids: TokenIds) -> np.ndarray:
     """Targets `(batch, seq, seq)`: earlier positions with the same token.
 
@@ -172,6 +154,6 @@ def layer_weights(part: MultiHeadAttention, q: np.ndarray, k: np.ndarray) -> np.
         keys: Any = functional.split_heads(Tensor(k), num_heads=part.num_kv_heads)
         if part.rotate is not None:
             queries, keys = part.rotate(queries), part.rotate(keys)
-        keys, length = shared(keys, part.num_heads), q.shape[1]
+        keys, length = repeat_kv(keys, part.num_heads), q.shape[1]
         mask, bias = causal_mask(length), bias_between(part.bias, 0, length, length)
         return scaled_dot_product_attention(queries, keys, keys, mask, bias)[1].data

@@ -12,7 +12,7 @@ import numpy as np
 
 from tinytorch.core.types import TensorLike
 
-__all__ = ["LinearProbe", "calibration_error", "calibration_table", "r_squared"]
+__all__ = ["LinearProbe", "calibration_table", "r_squared"]
 
 
 class LinearProbe:
@@ -135,22 +135,3 @@ def calibration_table(truth: TensorLike, predicted: TensorLike, bins: int = 10) 
     sums = [np.bincount(at, weights=values, minlength=bins) for values in (said, truth.ravel())]
     with np.errstate(invalid="ignore"):
         return np.column_stack([*(s / count for s in sums), count])
-
-
-def calibration_error(truth: TensorLike, predicted: TensorLike, bins: int = 10) -> float:
-    """The expected calibration error: the average distance of predictions from the truth.
-
-    Guo et al., 2017, section 2: `sum count / n |mean said - mean truth|` over the bins.
-
-    Args:
-        truth: as for `calibration_table`.
-        predicted: as for `calibration_table`.
-        bins: how many intervals of equal width.
-
-    Example:
-        >>> round(calibration_error([0, 1, 1, 1], [0.2, 0.2, 0.9, 0.7], bins=2), 3)
-        0.25
-    """
-    said, so, count = calibration_table(truth, predicted, bins).T
-    kept = count > 0
-    return float((count * np.abs(said - so))[kept].sum() / count.sum())

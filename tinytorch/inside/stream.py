@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.hooks import hooks
 from tinytorch.core.module import Module, evaluation_mode
-from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import TokenIds
 from tinytorch.models.transformer import GPT

@@ -9,18 +9,22 @@ import numpy as np
 
 from tinytorch.core import arguments, hooks
 from tinytorch.core.array_forms import maker, reader
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.held_parts import Snapshot
 from tinytorch.core.incremental import is_incremental
 from tinytorch.core.module import evaluation_mode
-from tinytorch.core.recording import no_grad
+from tinytorch.core.primitive import as_operand
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import as_operand
 from tinytorch.core.types import Model, Rng, TokenIds, WindowedModel
 from tinytorch.models.kv_cache import KVCache, SlidingWindow
 from tinytorch.models.sampling import check_sampling, next_tokens
 
 __all__ = ["KVCache", "generate", "logits_of", "read_next", "stream"]
+
+# With a cache, a prompt is read in pieces of so many tokens: no array of (prompt, prompt) numbers
+# is made, only of (PREFILL, prompt).
+PREFILL = 256
 
 
 class Options(TypedDict, total=False):
@@ -33,7 +37,6 @@ class Options(TypedDict, total=False):
     rng: Rng
     use_cache: bool
     overflow: str
-    prefill_chunk: int
 
 
 def generate(
@@ -48,31 +51,14 @@ def generate(
     rng: Rng = None,
     use_cache: bool = True,
     overflow: str = "slide",
-    prefill_chunk: int = 256,
 ) -> Tensor:
-    """Continue every prompt of a batch; returns the whole text at once.
+    """Continue every prompt of a batch, as `stream` does; returns the whole text at once.
 
-    Args:
-        model: maps ids `(batch, seq)` to logits and has a `max_seq_len`.
-        prompt_tokens: integer ids `(batch, prompt)` or `(prompt,)`, at least one a row.
-        max_new_tokens: how many tokens to write at most.
-        temperature: as for `stream`, as are all that follow.
-        top_k: as for `stream`.
-        top_p: as for `stream`.
-        stop_tokens: as for `stream`.
-        rng: as for `stream`.
-        use_cache: as for `stream`.
-        overflow: as for `stream`.
-        prefill_chunk: as for `stream`.
+    Arguments and errors are those of `stream`.
 
     Returns:
         Ids `(batch, prompt + new)`, the prompt included; without a batch axis if the prompt had
         none.
-
-    Raises:
-        ValueError: as for `stream`, as are the others.
-        TypeError: as for `stream`.
-        IndexError: as for `stream`.
 
     Example:
         >>> class Counter:  # always sure that the next token is the last one plus 1
@@ -88,7 +74,6 @@ def generate(
     new = list(stream(
         model, prompt_tokens, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p,
         stop_tokens=stop_tokens, rng=rng, use_cache=use_cache, overflow=overflow,
-        prefill_chunk=prefill_chunk,
     ))  # fmt: skip
     prompt = _prompt(prompt_tokens)
     written = np.array(new, dtype=np.int64).reshape(len(new), *prompt.shape[:-1])  # (new, batch)
@@ -107,7 +92,6 @@ def stream(
     rng: Rng = None,
     use_cache: bool = True,
     overflow: str = "slide",
-    prefill_chunk: int = 256,
 ) -> Iterator[np.ndarray]:
     """Continue every prompt of a batch, yielding each token as soon as it is known.
 
@@ -141,8 +125,6 @@ def stream(
             tokens. Custom norms and MLPs must work on each token by itself.
         overflow: `'slide'` as above, or `'error'` to refuse at once, before anything is written,
             a text that might not fit the window.
-        prefill_chunk: with a cache, the prompt is read in pieces of this length: no array of
-            (prompt, prompt) numbers is made, only of (prefill_chunk, prompt).
 
     Returns:
         An iterator over the new ids, `(batch,)` each time; `(1,)` for a prompt without a batch.
@@ -163,7 +145,7 @@ def stream(
     """
     prompt = _prompt(prompt_tokens)
     text = prompt.reshape(-1, prompt.shape[-1])  # (batch, prompt)
-    _check_options(max_new_tokens, use_cache, overflow, prefill_chunk)
+    _check_options(max_new_tokens, use_cache, overflow)
     check_sampling(temperature, top_k, top_p)
     max_seq_len: Any = getattr(model, "max_seq_len", None)
     arguments.check_sizes(**{f"generate: max_seq_len of {type(model).__name__}": max_seq_len})
@@ -172,11 +154,11 @@ def stream(
     longest = text.shape[1] + max_new_tokens if use_cache else 0
     window = SlidingWindow(text, max_seq_len, _new_cache(model, longest))
     return write(
-        _following(model, window, longest, prefill_chunk),
+        _following(model, window, longest),
         window,
         max_new_tokens,
         lambda logits, rngs: next_tokens(logits, rngs, temperature, top_k, top_p),
-        _stop_tokens(stop_tokens, getattr(model, "vocab_size", None)),
+        stop_ids(stop_tokens, getattr(model, "vocab_size", None)),
         default_rng(rng).spawn(len(text)),
     )
 
@@ -191,7 +173,7 @@ def _new_cache(model: WindowedModel, longest: int) -> KVCache | None:
 
 
 def _following(
-    model: WindowedModel, window: SlidingWindow, longest: int, prefill_chunk: int
+    model: WindowedModel, window: SlidingWindow, longest: int
 ) -> Callable[[], np.ndarray]:
     """`read_next` with the parts and hooks that the model has now; with others, all again."""
     parts, opened, read = Snapshot(model), hooks.opened(), logits_of(model, window.cache)
@@ -201,7 +183,7 @@ def _following(
         if hooks.opened() is not opened or not parts.is_current():
             window.cache = _new_cache(model, longest)
             parts, opened, read = Snapshot(model), hooks.opened(), logits_of(model, window.cache)
-        return read_next(read, window, prefill_chunk)
+        return read_next(read, window)
 
     return scores
 
@@ -259,15 +241,12 @@ def write(
             return
 
 
-def read_next(
-    read: Callable[[np.ndarray], np.ndarray], window: SlidingWindow, prefill_chunk: int = 256
-) -> np.ndarray:
+def read_next(read: Callable[[np.ndarray], np.ndarray], window: SlidingWindow) -> np.ndarray:
     """The scores of the next token: the model reads the new tokens, or without a cache all of them.
 
     Args:
         read: maps ids `(batch, new)` to logits `(batch, vocab)`, see `logits_of`.
         window: the end of the text, and the cache of what has been read of it.
-        prefill_chunk: with a cache, how many tokens are read in one pass at most.
 
     Returns:
         Logits `(batch, vocab)`.
@@ -281,7 +260,7 @@ def read_next(
         ((1, 5), 0)
     """
     unread = window.unread
-    chunk = unread.shape[1] if window.cache is None else prefill_chunk
+    chunk = unread.shape[1] if window.cache is None else PREFILL
     with evaluation_mode(), no_grad():
         for first in range(0, unread.shape[1], chunk):
             logits = read(unread[:, first : first + chunk])
@@ -307,8 +286,8 @@ def _prompt(prompt_tokens: TokenIds) -> np.ndarray:
     return ids.astype(np.int64)
 
 
-def _stop_tokens(stop_tokens: Iterable[int], vocab_size: int | None) -> np.ndarray:
-    """The ids that finish a row, `(n,)`."""
+def stop_ids(stop_tokens: Iterable[int], vocab_size: int | None) -> np.ndarray:
+    """The ids that finish a row, `(n,)`, provided that they are ids of the vocabulary."""
     if not isinstance(stop_tokens, (np.ndarray, Tensor)):
         if not isinstance(stop_tokens, Iterable):
             raise TypeError(f"generate: stop_tokens must be ids such as [0], got {stop_tokens!r}")
@@ -321,14 +300,13 @@ def _stop_tokens(stop_tokens: Iterable[int], vocab_size: int | None) -> np.ndarr
     return ids
 
 
-def _check_options(max_new_tokens: int, use_cache: bool, overflow: str, prefill_chunk: int) -> None:
+def _check_options(max_new_tokens: int, use_cache: bool, overflow: str) -> None:
     if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, (int, np.integer)):
         raise TypeError(f"generate: max_new_tokens must be an integer, got {max_new_tokens!r}")
     if max_new_tokens < 0:
         raise ValueError(f"generate: max_new_tokens must be >= 0, got {max_new_tokens}")
     arguments.check_flags(use_cache=use_cache)
     arguments.check_choice(overflow, "generate: overflow", ("slide", "error"))
-    arguments.check_sizes(prefill_chunk=prefill_chunk)
 
 
 def _check_room(prompt: int, max_new_tokens: int, max_seq_len: int) -> None:

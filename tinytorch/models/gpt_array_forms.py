@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinytorch.core import arguments, positions, products
+from tinytorch.core import arguments, kernels, positions
 from tinytorch.core.activations import gelu_array
 from tinytorch.core.array_forms import Reader, as_vectors, maker, reader, reader_of
+from tinytorch.core.graph import wrap
 from tinytorch.core.masks import causal_mask
-from tinytorch.core.tracing import as_operand, wrap
+from tinytorch.core.primitive import as_operand
 from tinytorch.core.types import CachedLayer
 from tinytorch.models.gpt_positions import with_positions
 from tinytorch.models.kv_cache import KVCache
@@ -109,4 +110,4 @@ def read_tied(table: Embedding) -> Reader:
     """The scores of `tied_logits`, of vectors `(tokens, d)`."""
     if hasattr(table, "scores"):
         return lambda x: as_operand(table.scores(wrap(x)))
-    return lambda x: products.dot(x, table.weight.data.T)
+    return lambda x: kernels.dot(x, table.weight.data.T)

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinytorch.core import arguments, array_forms, functional, products
+from tinytorch.core import arguments, array_forms, functional, kernels
 from tinytorch.core.layers import Dropout, Linear
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.ops import where
@@ -150,7 +150,7 @@ def _read_mlp(part: SwiGLU) -> array_forms.Reader:
 
     def read(x: np.ndarray) -> np.ndarray:
         opened = gate(x)
-        opened = opened * (products.tanh(opened * 0.5) * 0.5 + 0.5)  # sigmoid, without overflow
+        opened = opened * (kernels.tanh(opened * 0.5) * 0.5 + 0.5)  # sigmoid, without overflow
         return drop(narrow(opened * widen(x)))
 
     return read

@@ -21,9 +21,9 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.array_forms import Reader, reader, reader_of
+from tinytorch.core.kernels import dot
 from tinytorch.core.layers import Linear
 from tinytorch.core.module import Module, Parameter
-from tinytorch.core.products import dot
 from tinytorch.core.quantization import Constant
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.state_dicts import restore
@@ -43,7 +43,7 @@ __all__ = [
 
 #: The layers that Hu et al. adapt, section 4.2: those that make the queries and the values.
 ATTENTION = ("q_proj", "v_proj")
-#: Every `Linear` of a `TransformerBlock`.
+#: Every `Linear` of a `TransformerBlock` with attention and `MLP`; of a `SwiGLU` all but the gate.
 EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "out_proj", "linear1", "linear2")
 
 
@@ -94,7 +94,7 @@ class LoRALinear(Module):
     @property
     def scale(self) -> float:
         """What the product is multiplied by, `alpha / rank`."""
-        return self.alpha / self.rank
+        return float(self.alpha / self.rank)  # a NumPy number would widen what it multiplies
 
     def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""

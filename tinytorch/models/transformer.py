@@ -6,12 +6,12 @@ position, every block adds to it, and at the end it is compared with every token
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self, Unpack
 
 from tinytorch.core import arguments, functional
 from tinytorch.core.attention import MultiHeadAttention
-from tinytorch.core.block_weights import numbers_in_blocks
 from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Dropout, LayerNorm, Linear, Sequential
 from tinytorch.core.masks import causal_mask
@@ -19,14 +19,24 @@ from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import CachedLayer, Mask, Rng, TensorLike, TokenIds
-from tinytorch.models import generation, gpt_options, gpt_positions
-from tinytorch.models.gpt_options import GPT2_SHAPES, Part
-from tinytorch.models.gpt_weights import initial_weights
+from tinytorch.models import generation, gpt_positions
+from tinytorch.models.gpt_checks import check_arguments, check_tokens
+from tinytorch.models.gpt_weights import count_parameters, initial_weights
 from tinytorch.models.kv_cache import KVCache, can_continue
 from tinytorch.models.weight_tying import tied_logits
 from tinytorch.text.embeddings import Embedding
 
 __all__ = ["GPT", "GPT2_SHAPES", "MLP", "LayerNorm", "PostNormBlock", "TransformerBlock"]
+
+Part = Callable[..., Any]  # a class, or a function that makes the part
+
+# The published models (Radford et al., 2019, table 2; heads as in the released code).
+GPT2_SHAPES = {
+    "gpt2-small": {"embed_dim": 768, "num_layers": 12, "num_heads": 12},
+    "gpt2-medium": {"embed_dim": 1024, "num_layers": 24, "num_heads": 16},
+    "gpt2-large": {"embed_dim": 1280, "num_layers": 36, "num_heads": 20},
+    "gpt2-xl": {"embed_dim": 1600, "num_layers": 48, "num_heads": 25},
+}
 
 
 class MLP(Module):
@@ -163,8 +173,9 @@ class GPT(Module):
 
     Weights start as in GPT-2: normal with deviation 0.02, those that write into the residual stream
     smaller by `sqrt(2 num_layers)` (Radford et al., 2019, section 2.3), biases 0. So do the
-    matrices of a replacement; its other parameters stay as it made them. Narrow models learn faster
-    from larger weights: `init_std=0.1` for 64 numbers a token. The output layer is the token table
+    matrices of a replacement, where names decide which ones write: `attention.out_proj` and
+    `mlp.linear2`; its other parameters stay as it made them. Narrow models learn faster from larger
+    weights: `init_std=0.1` for 64 numbers a token. The output layer is the token table
     unless `tie_weights=False`: see `weight_tying`.
 
     Args:
@@ -204,17 +215,29 @@ class GPT(Module):
     """
 
     def __init__(
-        self, vocab_size: int, embed_dim: int, num_layers: int, num_heads: int,
-        max_seq_len: int = 1024, *, dropout: float = 0.0, tie_weights: bool = True, rng: Rng = None,
-        pos_encoding: str | None = "learned", pre_norm: bool = True, norm: Part = LayerNorm,
-        attention: Part = MultiHeadAttention, mlp: Part = MLP, init_std: float = 0.02,
+        self,
+        vocab_size: int,
+        embed_dim: int,
+        num_layers: int,
+        num_heads: int,
+        max_seq_len: int = 1024,
+        *,
+        dropout: float = 0.0,
+        tie_weights: bool = True,
+        rng: Rng = None,
+        pos_encoding: str | None = "learned",
+        pre_norm: bool = True,
+        norm: Part = LayerNorm,
+        attention: Part = MultiHeadAttention,
+        mlp: Part = MLP,
+        init_std: float = 0.02,
         rotary_base: float = 10_000.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.vocab_size, self.embed_dim, self.max_seq_len = vocab_size, embed_dim, max_seq_len
         self.num_layers, self.num_heads, self.init_std = num_layers, num_heads, init_std
         self.tie_weights, self.pos_encoding, self.pre_norm = tie_weights, pos_encoding, pre_norm
         self.rotary_base = rotary_base
-        gpt_options.check(self, norm=norm, attention=attention, mlp=mlp)
+        check_arguments(self, norm=norm, attention=attention, mlp=mlp)
         block = TransformerBlock if pre_norm else PostNormBlock
         with initial_weights(self, rng):  # as GPT-2's, drawn at its end
             self.token_embedding = Embedding(vocab_size, embed_dim)
@@ -247,7 +270,7 @@ class GPT(Module):
             TypeError: the ids are not integers.
             IndexError: an id is outside the vocabulary.
         """
-        shape, past = gpt_options.check_tokens(self, tokens, cache)
+        shape, past = check_tokens(self, tokens, cache)
         x = self.token_embedding(tokens)  # (batch, seq, d)
         x = self.dropout(gpt_positions.with_positions(self.position_embedding, x, past))
         mask = causal_mask(shape[-1], past)
@@ -291,15 +314,7 @@ class GPT(Module):
             >>> GPT(65, 64, 2, 4, max_seq_len=32).num_parameters()["attention"]
             33280
         """
-        parts = ("token_embedding", "position_embedding", "attention", "mlp", "norms", "lm_head")
-        count = dict.fromkeys(parts, 0)
-        kinds = {part: part for part in parts} | dict.fromkeys(("ln1", "ln2", "ln_f"), "norms")
-        in_blocks = numbers_in_blocks(self)
-        for name, parameter in self.named_parameters():
-            if not name.endswith(".scales"):
-                kind = next((kinds[part] for part in name.split(".") if part in kinds), "other")
-                count[kind] = count.get(kind, 0) + in_blocks.get(id(parameter), parameter.size)
-        return {**count, "total": sum(count.values())}
+        return count_parameters(self)
 
     @classmethod
     def preset(cls, name: str, **options: Any) -> Self:
@@ -312,4 +327,6 @@ class GPT(Module):
         Raises:
             ValueError: another name.
         """
-        return cls(**{"vocab_size": 50257, **gpt_options.published_shape(name), **options})
+        if name not in GPT2_SHAPES:
+            raise ValueError(f"no preset {name!r}; the presets are {', '.join(GPT2_SHAPES)}")
+        return cls(**{"vocab_size": 50257, **GPT2_SHAPES[name], **options})

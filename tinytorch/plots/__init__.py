@@ -27,7 +27,7 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess
     ) from error
 
 from tinytorch.plots.charts import bars, heatmap, lines, scatter_words, staircase, text_bars
-from tinytorch.plots.diagrams import arrows, graph, matrix_shapes
+from tinytorch.plots.diagrams import graph, matrix_shapes
 from tinytorch.plots.style import (
     ACCENT_1,
     ACCENT_2,
@@ -66,7 +66,6 @@ __all__ = [
     "PAPER",
     "SEQUENTIAL",
     "SERIES",
-    "arrows",
     "bars",
     "graph",
     "heatmap",

@@ -1,4 +1,4 @@
-"""Diagrams: the shapes of arrays, vectors as arrows, and computational graphs."""
+"""Diagrams: the shapes of arrays, and computational graphs."""
 
 from __future__ import annotations
 
@@ -9,23 +9,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tinytorch.core.types import TensorLike
 from tinytorch.plots.style import (
     ACCENT_1,
     ACCENT_2,
-    GRID,
     HEIGHT,
     INK,
     PAPER,
-    SERIES,
     SMALL,
-    as_numbers,
     axes_or_new,
-    check_labels,
     finish,
 )
 
-__all__ = ["arrows", "graph", "matrix_shapes"]
+__all__ = ["graph", "matrix_shapes"]
 
 
 def matrix_shapes(
@@ -115,83 +110,6 @@ def _draw_box(
                 zorder=2 if real else 1,
             )
         )
-
-
-def arrows(
-    vectors: TensorLike,
-    labels: Sequence[str] | None = None,
-    *,
-    starts: TensorLike | None = None,
-    colours: Sequence[str] | None = None,
-    title: str | None = None,
-    xlabel: str | None = None,
-    ylabel: str | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw vectors of the plane as arrows, on axes of equal scale.
-
-    Args:
-        vectors: `(n, 2)`.
-        labels: one an arrow, written at its tip.
-        starts: `(n, 2)` where the arrows begin; None is the origin for all.
-        colours: one an arrow, from the palette; None takes the accents in turn.
-        title: above the figure, at the left.
-        xlabel: what the first component is.
-        ylabel: what the second component is.
-        ax: axes to draw on; None makes a figure.
-
-    Raises:
-        ValueError: `vectors` or `starts` is not `(n, 2)`, or labels or colours are not `n`.
-
-    Example:
-        >>> ax = arrows([[1, 0], [0, 1]], ["q", "k"])
-        >>> [(text.get_text(), text.xy) for text in ax.texts if text.get_text()]
-        [('q', (1.0, 0.0)), ('k', (0.0, 1.0))]
-    """
-    steps = as_numbers(vectors, 2, "arrows: vectors").astype(np.float64)
-    origins = np.zeros_like(steps) if starts is None else as_numbers(starts, 2, "arrows: starts")
-    if steps.shape[1] != 2 or origins.shape != steps.shape:
-        raise ValueError(
-            f"arrows: vectors and starts must be (n, 2), got {steps.shape} and {origins.shape}"
-        )
-    check_labels(len(steps), labels, "arrows", "vectors")
-    check_labels(len(steps), colours, "arrows: colours", "vectors")
-    ax = axes_or_new(ax, 4.2)
-    tips = origins + steps
-    for i, (start, tip) in enumerate(zip(origins.tolist(), tips.tolist(), strict=True)):
-        colour = colours[i] if colours is not None else SERIES[i % 4]
-        shaft = {"arrowstyle": "-|>", "color": colour, "lw": 2, "shrinkA": 0, "shrinkB": 0}
-        ax.annotate("", tuple(tip), xytext=tuple(start), arrowprops=shaft)
-        if labels is not None:
-            _write_at_tip(ax, labels[i], start, tip, colour)
-    everything = np.concatenate([origins, tips, [[0.0, 0.0]]])
-    ax.update_datalim(everything)
-    ax.margins(0.18)
-    ax.set_aspect("equal", adjustable="datalim")
-    ax.axhline(0, color=GRID, linewidth=1.2, zorder=0.5)
-    ax.axvline(0, color=GRID, linewidth=1.2, zorder=0.5)
-    ax.autoscale_view()
-    return finish(ax, title, xlabel, ylabel)
-
-
-def _write_at_tip(
-    ax: Axes, label: str, start: Sequence[float], tip: Sequence[float], colour: str
-) -> None:
-    way = np.subtract(tip, start)
-    ahead = 9 * way / (np.hypot(*way) or 1.0)
-    align = "left" if ahead[0] > 3 else "right" if ahead[0] < -3 else "center"
-    ax.annotate(
-        label,
-        (float(tip[0]), float(tip[1])),
-        xytext=(float(ahead[0]), float(ahead[1])),
-        textcoords="offset points",
-        ha=align,
-        va="center",
-        color=colour,
-    )
-
-
-# ----------------------------------------------------------------------------- graphs
 
 
 def graph(

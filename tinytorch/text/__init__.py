@@ -1,1 +1,1 @@
-"""Text to vectors: corpora and embeddings."""
+"""Text to vectors: corpora, tokenizers, batches, chat templates and embeddings."""

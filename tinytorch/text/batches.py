@@ -16,44 +16,11 @@ from zlib import crc32
 
 import numpy as np
 
-from tinytorch.core.arguments import check_ids, check_probability, check_sizes
+from tinytorch.core.arguments import check_ids, check_sizes
 from tinytorch.core.types import TokenIds
 from tinytorch.text.token_ids import as_token_ids, check_natural
 
 _PIECE = 1 << 16  # how many numbers are read at once
-
-
-def train_validation_split(
-    tokens: TokenIds, validation: float = 0.1
-) -> tuple[np.ndarray, np.ndarray]:
-    """Cut a text in two: the beginning to train on, the end to validate on.
-
-    The end stays in one piece because neighbouring windows share most of their tokens: if the
-    validation windows were drawn at random, the model would have read nearly all of them.
-
-    Args:
-        tokens: integer ids `(n,)`.
-        validation: the fraction to validate on, between 0 and 1.
-
-    Returns:
-        The ids to train on and those to validate on.
-
-    Raises:
-        TypeError: the ids are not integers, or the fraction is not a number.
-        ValueError: the fraction is not between 0 and 1, or leaves one part empty.
-
-    Example:
-        >>> train, validation = train_validation_split(range(10), validation=0.2)
-        >>> train.tolist(), validation.tolist()
-        ([0, 1, 2, 3, 4, 5, 6, 7], [8, 9])
-    """
-    ids = as_token_ids(tokens)
-    check_probability(validation, "validation")
-    cut = len(ids) - round(len(ids) * validation)
-    if cut in (0, len(ids)):
-        what = f"a text of {len(ids)} tokens cannot be split with validation={validation}"
-        raise ValueError(f"{what}: one part would be empty")
-    return ids[:cut], ids[cut:]
 
 
 class Batches:

@@ -21,7 +21,7 @@ import numpy as np
 
 from tinytorch.core.types import TensorLike
 
-__all__ = ["Estimate", "estimate", "holm", "texts_needed", "unpaired"]
+__all__ = ["Estimate", "estimate", "texts_needed", "unpaired"]
 
 
 class Estimate(NamedTuple):
@@ -150,38 +150,6 @@ def texts_needed(
         raise ValueError(f"texts_needed: {rule}; got {difference} and {deviation}")
     z = _normal(power, "power", power) - _normal(level, "level", level / 2)
     return math.ceil((max(z, 0.0) * deviation / difference) ** 2)
-
-
-def holm(p_values: TensorLike, level: float = 0.05) -> np.ndarray:
-    """Which of several differences may be claimed, so that any claim is wrong that often at most.
-
-    The smallest of `m` p-values is compared with `level / m`, the next with `level / (m - 1)`, and
-    so on; with the first that is larger, the claims end (Holm, 1979). Whatever Bonferroni's
-    `level / m` lets pass for all passes here as well.
-
-    Args:
-        p_values: `(m,)`.
-        level: how often a claim or more may be wrong.
-
-    Returns:
-        Booleans `(m,)`, in the order of the p-values.
-
-    Raises:
-        ValueError: they are not `(m,)`, one is not in 0 .. 1, or the level not between 0 and 1.
-
-    Example:
-        >>> holm([0.04, 0.001, 0.06, 0.015])
-        array([False,  True, False,  True])
-    """
-    p = np.asarray(p_values, dtype=float)
-    _normal(level, "level", 0.5)  # raises
-    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
-        raise ValueError(f"holm: p-values must be (m,), each in 0 .. 1, got {p_values!r:.60}")
-    order = np.argsort(p, kind="stable")
-    passes = p[order] <= level / np.arange(len(p), 0, -1)
-    claimed = np.zeros(len(p), dtype=bool)
-    claimed[order] = np.logical_and.accumulate(passes)
-    return claimed
 
 
 def _texts(values: TensorLike, least: int) -> np.ndarray:

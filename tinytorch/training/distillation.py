@@ -15,9 +15,9 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_number
 from tinytorch.core.ops import Result, where
+from tinytorch.core.primitive import as_operand, primitive
 from tinytorch.core.softmax import log_softmax_array
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import as_operand, primitive
 from tinytorch.core.types import TensorLike
 
 __all__ = ["distillation_loss", "soft_cross_entropy", "total_variation_loss"]

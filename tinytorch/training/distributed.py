@@ -145,9 +145,9 @@ class RankTrainer(Trainer):
         loss, used = self._sums_over_ranks(loss)
         self._check_loss(loss)
         self._average(used)
-        shard, limit = self._shard, self.clip_limit
+        shard, limit = self._shard, self._max_norm
         norm = shard.clip(limit) if shard else clip_grad_norm(self.optimizer.params, limit)
-        self._set_rate()
+        self.optimizer.lr = self._learning_rate()
         if shard:
             shard.step(self._flat)
         else:

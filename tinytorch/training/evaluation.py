@@ -9,8 +9,8 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_ids, check_sizes
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.module import evaluation_mode
-from tinytorch.core.recording import no_grad
 from tinytorch.core.types import Model, TokenIds
 from tinytorch.text.tokenization import BPETokenizer
 
@@ -32,10 +32,7 @@ def surprise(model: Model, inputs: TokenIds, targets: TokenIds, batch_size: int 
         >>> surprise(GPT(5, 8, 1, 2, max_seq_len=4), [[1, 2, 3]], [[2, 3, 4]]).shape
         (1, 3)
     """
-    inputs, targets = np.asarray(inputs), np.asarray(targets)
-    if inputs.shape != targets.shape or inputs.ndim != 2 or not inputs.size:
-        got = f"got shapes {inputs.shape} and {targets.shape}"
-        raise ValueError(f"inputs and targets must both be (n, seq), not empty; {got}")
+    inputs, targets = check_windows(model, inputs, targets)
     check_sizes(batch_size=batch_size)
     result = np.empty(inputs.shape)
     with evaluation_mode(), no_grad():
@@ -45,6 +42,24 @@ def surprise(model: Model, inputs: TokenIds, targets: TokenIds, batch_size: int 
             check_ids(targets[rows], log_probs.shape[-1], "target", "was another tokenizer used?")
             result[rows] = -np.take_along_axis(log_probs, targets[rows, :, None], axis=-1)[..., 0]
     return result
+
+
+def check_windows(
+    model: Model, inputs: TokenIds, targets: TokenIds
+) -> tuple[np.ndarray, np.ndarray]:
+    """The windows as arrays, provided that a model of known sizes can read and score them."""
+    inputs, targets = np.asarray(inputs), np.asarray(targets)
+    if inputs.shape != targets.shape or inputs.ndim != 2 or not inputs.size:
+        got = f"got shapes {inputs.shape} and {targets.shape}"
+        raise ValueError(f"inputs and targets must both be (n, seq), not empty; {got}")
+    most = getattr(model, "max_seq_len", inputs.shape[1])
+    if inputs.shape[1] > most:
+        what = f"windows of {inputs.shape[1]} tokens exceed max_seq_len {most}"
+        raise ValueError(f"{what}; cut them shorter")
+    for name, ids in (("input", inputs), ("target", targets)):
+        vocabulary = getattr(model, "vocab_size", np.iinfo(np.int64).max)
+        check_ids(ids, vocabulary, name, "was another tokenizer used?")
+    return inputs, targets
 
 
 def evaluate(model: Model, inputs: TokenIds, targets: TokenIds, batch_size: int = 16) -> float:

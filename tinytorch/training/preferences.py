@@ -22,9 +22,9 @@ from tinytorch.core import functional
 from tinytorch.core.activations import log_sigmoid
 from tinytorch.core.arguments import check_sizes
 from tinytorch.core.ops import mul
+from tinytorch.core.primitive import as_operand, floats
 from tinytorch.core.softmax import softmax_array
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import as_operand, floats
 from tinytorch.core.types import DType, Model, TensorLike, TokenIds
 
 __all__ = ["best_of_n_policy", "dpo_loss", "frontier", "group_advantages", "kl_divergence",
@@ -179,7 +179,7 @@ def sequence_log_probs(
     return -functional.cross_entropy(model(inputs), targets, **options).sum(axis=-1)
 
 
-def group_advantages(rewards: TensorLike, scale: bool = False) -> np.ndarray:
+def group_advantages(rewards: TensorLike) -> np.ndarray:
     """How much better each text was than the others of its group.
 
     The mean of the *others* is a baseline that a text's own reward does not touch, so the policy
@@ -187,8 +187,6 @@ def group_advantages(rewards: TensorLike, scale: bool = False) -> np.ndarray:
 
     Args:
         rewards: `(..., n)`, texts of one prompt along the last axis, at least two.
-        scale: subtract the mean of all and divide by the deviation instead, as GRPO does (Shao et
-            al., 2024): then a group counts as much whether its rewards differ a little or a lot.
 
     Raises:
         ValueError: fewer than two texts in a group, or a reward is not finite.
@@ -205,8 +203,6 @@ def group_advantages(rewards: TensorLike, scale: bool = False) -> np.ndarray:
         raise ValueError("group_advantages: a reward is nan or infinite; it has no advantage")
     apart = rewards - rewards[..., :1]  # equal ones have a mean of exactly 0
     above = apart - apart.mean(axis=-1, keepdims=True)
-    if scale:
-        return above / (apart.std(axis=-1, ddof=1, keepdims=True) + 1e-4)
     return above * n / (n - 1)
 
 

@@ -50,16 +50,15 @@ class Progress:
     ) -> None:
         """Show the state after a step, if an update is due."""
         last, tenth, now = step >= self.total, 10 * step // self.total, time.monotonic()
-        live = self._terminal or self._notebook is not None
-        if not last and (now - self._drawn < _BETWEEN if live else tenth == self._tenth):
+        if self._terminal or self._notebook is not None:
+            due = now - self._drawn >= _BETWEEN
+        else:
+            due = tenth != self._tenth
+        if not due and not last:
             return
         self._drawn, self._tenth = now, tenth
-        spent = zip(blas_threads.clocks(), self._clocks, strict=True)
-        if not self._hint and blas_threads.compete(*(after - before for after, before in spent)):
-            self._hint = blas_threads.HINT
-            if self._notebook is None:  # a line of its own, above the one that is rewritten
-                start = "\r" if self._terminal else ""
-                self.stream.write(start + self._hint.ljust(self._width) + "\n")
+        if not self._hint:
+            self._hint_if_threads_compete()
         named = {"loss": loss, "validation": validation, "floor": self.floor}
         losses = ", ".join(f"{name} {x:.3f}" for name, x in named.items() if x is not None)
         speed = f"{tokens / max(seconds, 1e-9):,.0f} tokens/s"
@@ -71,6 +70,14 @@ class Progress:
         if self._width:
             self.stream.write("\n")
             self._width = 0
+
+    def _hint_if_threads_compete(self) -> None:
+        spent = zip(blas_threads.clocks(), self._clocks, strict=True)
+        if blas_threads.compete(*(after - before for after, before in spent)):
+            self._hint = blas_threads.HINT
+            if self._notebook is None:  # a line of its own, above the one that is rewritten
+                start = "\r" if self._terminal else ""
+                self.stream.write(start + self._hint.ljust(self._width) + "\n")
 
     def _draw(self, step: int, losses: str, speed: str, left: str) -> None:
         if self._notebook is not None:  # short lines: they fit on a phone

@@ -1,8 +1,9 @@
 """Resuming: all that a run depends on, written to a checkpoint and taken up again.
 
-Besides the weights and the optimiser's state that is the number of the step, which is the position
-in the data, the history, the states of all random generators, the settings (`run_settings.py`), and
-a checksum that shows whether the file is still as it was saved.
+Besides the weights and the optimiser's state, a checkpoint contains the number of the step (which
+is the position in the data), the history, the states of all random generators, the settings that a
+run must keep, and a checksum of it all. `save_run` and `load_run` say what happens; the sections
+below them follow in that order.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tinytorch.core import seeding
 from tinytorch.core.module import Module
 from tinytorch.core.optimizers import Optimizer
 from tinytorch.core.state_dicts import restore
+from tinytorch.core.tensor import Tensor
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.safetensors import load_safetensors, save_safetensors
 from tinytorch.files.strict_json import parse_json
@@ -26,23 +28,21 @@ from tinytorch.training.weight_files import without_prefix
 
 # Checkpoints ---------------------------------------------------------------------------------
 
-_NOTES = "step", "settings", "random"
-
 
 def save_run(
     path: StrPath,
     model: Module,
     optimizer: Optimizer,
-    history: list[dict[str, Any]],
     step: int,
+    history: list[dict[str, Any]],
     settings: dict[str, str],
 ) -> None:
     """Write a run to a file, as `Trainer.save` does."""
     saved = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
     saved["history"] = history_columns(history)
     tensors = {f"{part}.{n}": array for part in saved for n, array in saved[part].items()}
-    values = step, settings, random_states(model)
-    notes = {name: json.dumps(value) for name, value in zip(_NOTES, values, strict=True)}
+    said = {"step": step, "settings": settings, "random": random_states(model)}
+    notes = {name: json.dumps(value) for name, value in said.items()}
     save_safetensors(path, tensors, {**notes, "checksum": checksum(tensors, notes)})
 
 
@@ -51,8 +51,8 @@ def load_run(
     model: Module,
     optimizer: Optimizer,
     check: Callable[[dict[str, str]], None] | None,
-) -> tuple[list[dict[str, Any]], int]:
-    """Take up a run from its file: weights, optimiser, generators; returns history and step.
+) -> tuple[int, list[dict[str, Any]]]:
+    """Take up a run from its file: weights, optimiser, generators; returns step and history.
 
     Args:
         path: a file that `save_run` has written.
@@ -65,11 +65,12 @@ def load_run(
     """
     tensors, notes = load_safetensors(path)
     try:  # nothing is changed before everything is checked
-        if {*notes} != {*_NOTES, "checksum"}:
+        if {*notes} != {"step", "settings", "random", "checksum"}:
             raise ValueError("this is not a training checkpoint; Trainer.save writes one")
         if notes.pop("checksum") != checksum(tensors, notes):
             raise ValueError("the file is damaged: its checksum is wrong; use another copy")
-        step, settings, random = (parse_json(notes[n].encode()) for n in _NOTES)
+        names = "step", "settings", "random"
+        step, settings, random = (parse_json(notes[name].encode()) for name in names)
         if check:
             check(dict(settings))
         parts = ("model.", "optimizer.", "history.")
@@ -85,13 +86,147 @@ def load_run(
         raise ValueError(f"{path}: {reason}") from error
     model.load_state_dict(weights)
     optimizer.load_state_dict(state)
-    return history, step
+    return step, history
 
 
 def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None:
     """Raise unless `part.load_state_dict(saved)` will succeed; numbers must not overflow."""
     with np.errstate(over="raise"):
         restore(part.state_dict(), saved, type(part).__name__)  # into a copy
+
+
+# The settings --------------------------------------------------------------------------------
+# What must be the same for a run to continue as if it had not stopped.
+
+
+def settings_of(
+    batches: Any, optimizer: Optimizer, schedule: Callable[[int], float] | None
+) -> dict[str, str]:
+    """The data, the optimiser and the schedule of a run, as texts that can be compared."""
+    rate = ["lr"] if schedule is None else []
+    names = ["betas", "eps", "weight_decay", "momentum", "decays", *rate]
+    shown = {name: plain(getattr(optimizer, name)) for name in names if hasattr(optimizer, name)}
+    data = type(batches).__name__  # batches of one's own come from anywhere
+    if hasattr(batches, "checksum"):
+        data = f"{len(batches.tokens)} tokens, checksum {batches.checksum:08x}"
+    seed = getattr(batches, "seed", None)
+    return {
+        "data": data,
+        "batches": f"{batches.batch_size} windows of {batches.seq_len}, seed {seed}",
+        "optimizer": f"{type(optimizer).__name__} {shown}",
+        "schedule": repr(schedule).split(" at 0x")[0],
+        "rates": "None" if schedule is None else " ".join(_rate(schedule, i) for i in _STEPS),
+    }
+
+
+def plain(value: Any) -> Any:
+    """A setting in the one form that is compared: numbers as floats, lists as tuples.
+
+    >>> plain([1, np.float64(0.5)])
+    (1.0, 0.5)
+    """
+    if isinstance(value, (list, tuple)):
+        return tuple(plain(each) for each in value)
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return float(value) if is_number else value
+
+
+_STEPS = 0, *(2**i for i in range(21))  # functions can only be compared by their values
+
+
+def _rate(schedule: Callable[[int], float], step: int) -> str:
+    """The learning rate of a step, in few digits: a cosine may differ in the last one elsewhere."""
+    try:
+        return f"{schedule(step):.6g}"
+    except Exception as error:  # a schedule of one's own may end anywhere, and in any way
+        return type(error).__name__
+
+
+class ModelOptions:
+    """The options of a model, without those that change while it runs.
+
+    Attributes:
+        changing: the names of those that change as parts of the model run: they are no settings.
+    """
+
+    def __init__(self, model: Module) -> None:
+        self.model, self.changing = model, set[str]()
+        self.begin()
+
+    def begin(self) -> None:
+        """A run begins with the options that the model has now."""
+        self._begun = options_of(self.model)
+
+    def note_changes(self) -> None:
+        """Whatever has changed since the run began is no option but a state."""
+        now = options_of(self.model)
+        self.changing |= {name for name in now if self._begun.get(name) != now[name]}
+
+    def settings(self) -> dict[str, str]:
+        """The others, and the names of the random generators."""
+        options = options_of(self.model).items()
+        named = " ".join(generators(self.model))
+        return {"generators": named, **{n: x for n, x in options if n not in self.changing}}
+
+
+def check_settings(
+    saved: dict[str, str], own: dict[str, str], changing: set[str], remedy: str
+) -> None:
+    """Raise a ValueError that names every setting which has changed.
+
+    An option that changes while a model runs is none: those that are `changing` here, and those of
+    the model that were not saved.
+    """
+    names = [n for n in own if n.split(".")[0] != "model" or n in saved]
+    names += [n for n in saved if n not in own and n not in changing]
+    pairs = [(n, saved.get(n), own.get(n)) for n in names]
+    wrong = [f"\n  {n}: saved {old}, here {new}" for n, old, new in pairs if old != new]
+    if wrong:
+        wrong[12:] = [f"\n  and {len(wrong) - 12} more"] if len(wrong) > 12 else []
+        raise ValueError(f"this belongs to another run; {remedy}:{''.join(wrong)}")
+
+
+def options_of(model: Module) -> dict[str, str]:
+    """What a model computes with besides its parameters: the class and the options of each part.
+
+    Example:
+        >>> from tinytorch import LayerNorm
+        >>> options_of(LayerNorm(8, eps=1e-6))
+        {'model': 'LayerNorm', 'model.normalized_shape': '(8,)', 'model.eps': '1e-06'}
+    """
+    parts = ((f"model.{path}".rstrip("."), part) for path, part in model.named_modules())
+    return {path: text for where, part in parts for path, text in _options(where, part)}
+
+
+def _options(where: str, owner: object) -> Iterator[tuple[str, str]]:
+    yield where, type(owner).__name__
+    for name, value in vars(owner).items():
+        path, value = f"{where}.{name}", value.data if type(value) is Tensor else value
+        method = callable(getattr(type(owner), name, None))
+        if method or name.startswith("_") or name in ("init_std", "rng"):
+            continue  # of no use after the start, or among the generators
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+            yield path, _summary(value)
+        elif isinstance(value, _PLAIN) or (
+            isinstance(value, (list, tuple)) and all(isinstance(x, _PLAIN) for x in value)
+        ):
+            yield path, str(value)
+        elif hasattr(value, "__name__"):  # a function
+            yield path, value.__name__
+        elif isinstance(owner, Module) and hasattr(value, "__dict__"):  # a `Rotary` for instance
+            if not isinstance(value, (Module, np.random.Generator)):
+                yield from _options(path, value)
+
+
+_PLAIN = bool, int, float, str, type(None), np.generic
+
+
+def _summary(array: np.ndarray) -> str:
+    """Few digits of a table: its sines may differ in the last one on another machine."""
+    some = array.reshape(-1)[:: array.size // 4096 | 1].astype(np.float64)
+    finite = np.isfinite(some)
+    total = np.where(finite, some, 0) @ np.linspace(1, 2, some.size)
+    return f"{array.shape}, {finite.sum()} finite, sum {total:.4g}"
 
 
 # The history ---------------------------------------------------------------------------------

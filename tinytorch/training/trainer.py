@@ -32,8 +32,8 @@ from tinytorch.core.optimizers import AdamW, Optimizer, only_matrices
 from tinytorch.core.types import TokenIds
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.text.batches import Batches
-from tinytorch.training import resuming, run_settings
-from tinytorch.training.evaluation import evaluate
+from tinytorch.training import resuming
+from tinytorch.training.evaluation import check_windows, evaluate
 from tinytorch.training.progress import Progress
 
 
@@ -47,8 +47,8 @@ class Trainer:
         batches: the data: `batches[step]` gives inputs and targets.
         optimizer: by default `AdamW(lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1)` of the
             parameters that are not frozen, without decay of biases and norms.
-        schedule: the learning rate of every step, for instance a `CosineSchedule`; None to keep
-            the optimiser's.
+        schedule: the learning rate of a step, a function of its number alone, for instance a
+            `CosineSchedule`; None to keep the optimiser's.
         clip: the largest norm of the gradients, or None.
         accumulate: how many batches make one step. Their gradients are averaged: the step is that
             of one large batch, in the memory of a small one.
@@ -63,7 +63,9 @@ class Trainer:
 
     Raises:
         TypeError: `batches`, `optimizer`, `schedule` or `validation` is something else.
-        ValueError: a number of steps is less than 1.
+        IndexError: an id of `validation` is not in the vocabulary.
+        ValueError: a number of steps is less than 1, `clip` is not above 0, or the windows of
+            `validation` do not fit the model.
 
     Attributes:
         step_number: how many steps have been taken.
@@ -79,6 +81,7 @@ class Trainer:
         (30, True)
     """
 
+    # what the error for a checkpoint of another run says to do
     _remedy = "pass strict=False to resume with the settings of this trainer"
 
     def __init__(
@@ -99,17 +102,21 @@ class Trainer:
     ) -> None:
         check_sizes(accumulate=accumulate, eval_every=eval_every, save_every=save_every)
         _check_kinds(batches, optimizer, schedule, validation)
+        if clip is not None and not clip > 0:
+            raise ValueError(f"Trainer: clip must be > 0 or None, got {clip}")
+        if validation is not None:
+            check_windows(model, *validation)
         self.model, self.batches = model, batches
         self.optimizer = optimizer or AdamW(
             model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.1, decay=only_matrices
         )
-        self.optimizer.holding.of(model)
+        self.optimizer.holding.watch(model)
         self.schedule, self.clip, self.accumulate = schedule, clip, accumulate
         self.validation, self.eval_every, self.floor = validation, eval_every, floor
         self.checkpoint, self.save_every = checkpoint, save_every
         self.progress, self.step_number = progress, 0
         self.history: list[dict[str, Any]] = []
-        self._options = run_settings.ModelOptions(model)
+        self._model_options = resuming.ModelOptions(model)
 
     def run(self, steps: int) -> list[dict[str, Any]]:
         """Train for more steps.
@@ -133,11 +140,11 @@ class Trainer:
                 when its optimiser was made.
         """
         check_sizes(steps=steps)
-        self.optimizer.holding.of(self.model)
-        stream = None if self.progress else io.StringIO()  # discarded
+        self.optimizer.holding.watch(self.model)
+        self._model_options.begin()
         seconds, validation, first = 0.0, None, self.step_number
-        self._options.begin()
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
+        stream = None if self.progress else io.StringIO()  # discarded
         progress = Progress(first + steps, self.floor, stream, first)
         with closing(progress), _interrupts() as interrupts:
             for done in range(1, steps + 1):
@@ -145,12 +152,14 @@ class Trainer:
                 record = self._step()
                 seconds += time.perf_counter() - began
                 stopped = self._stops(interrupts)
-                self._measure_and_save(record, last=stopped or done == steps)
-                if record["validation"] is not None:
-                    validation = record["validation"]
-                progress.update(
-                    self.step_number, record["loss"], done * tokens, seconds, validation
-                )
+                last, number = stopped or done == steps, self.step_number
+                if self.validation is not None and (last or number % self.eval_every == 0):
+                    record["validation"] = validation = self._evaluate(*self.validation)
+                if last or number % self.save_every == 0:
+                    self._model_options.note_changes()
+                    if self.checkpoint is not None:
+                        self.save(self.checkpoint)
+                progress.update(number, record["loss"], done * tokens, seconds, validation)
                 if stopped:
                     break
         if stopped or interrupts:  # or since the last step asked
@@ -168,33 +177,29 @@ class Trainer:
             total += loss.item()
             self._check_loss(total)
             loss.backward()
-        norm = clip_grad_norm(self.optimizer.params, self.clip_limit)
-        self._set_rate()
+        norm = clip_grad_norm(self.optimizer.params, self._max_norm)
+        self.optimizer.lr = self._learning_rate()
         self.optimizer.step()
         return self._record(total, norm)
 
-    def _measure_and_save(self, record: dict[str, Any], last: bool) -> None:
-        """Do what is due after this step, and all of it after the last."""
-        if self.validation is not None and (last or self.step_number % self.eval_every == 0):
-            record["validation"] = self._evaluate(*self.validation)
-        if last or self.step_number % self.save_every == 0:
-            self._options.note_changes()
-            if self.checkpoint is not None:
-                self.save(self.checkpoint)
-
     @property
-    def clip_limit(self) -> float:
-        """The largest norm of the gradients; infinity when none is set."""
+    def _max_norm(self) -> float:
         return math.inf if self.clip is None else self.clip
+
+    def _learning_rate(self) -> float:
+        """The schedule's for the step to come, or else the optimiser's own."""
+        if self.schedule is None:
+            return self.optimizer.lr
+        rate, step = self.schedule(self.step_number), self.step_number
+        if not isinstance(rate, (int, float, np.number)) or not 0 <= rate < math.inf:
+            wanted = "the schedule must give a finite rate >= 0"
+            raise ValueError(f"{wanted}, got {rate!r} at step {step}")
+        return float(rate)
 
     def _check_loss(self, loss: float) -> None:
         if not math.isfinite(loss):
             remedy = "lower the learning rate, lengthen the warm-up or clip the gradients"
             raise FloatingPointError(f"the loss is {loss} at step {self.step_number}: {remedy}")
-
-    def _set_rate(self) -> None:
-        if self.schedule is not None:
-            self.optimizer.lr = _checked_rate(self.schedule(self.step_number), self.step_number)
 
     def _record(self, loss: float, norm: float) -> dict[str, Any]:
         """Count the step, and add it to the history."""
@@ -202,6 +207,8 @@ class Trainer:
         record = {"loss": loss, "lr": self.optimizer.lr, "grad_norm": norm, "validation": None}
         self.history.append(record)
         return record
+
+    # Several processes, in `distributed.py`, do these two together.
 
     def _evaluate(self, inputs: TokenIds, targets: TokenIds) -> float:
         return evaluate(self.model, inputs, targets)
@@ -221,8 +228,8 @@ class Trainer:
         Raises:
             ValueError: the model has other parameters than when its optimiser was made.
         """
-        self.optimizer.holding.of(self.model)
-        state = self.history, self.step_number, self._settings()
+        self.optimizer.holding.watch(self.model)
+        state = self.step_number, self.history, self._settings()
         resuming.save_run(path, self.model, self.optimizer, *state)
 
     def load(self, path: StrPath, strict: bool = True) -> None:
@@ -240,19 +247,19 @@ class Trainer:
                 or the optimiser, or the settings differ; every mismatch is named. The trainer, the
                 model, the optimiser and the random generators are then unchanged.
         """
-        self.optimizer.holding.of(self.model)
+        self.optimizer.holding.watch(self.model)
         check = self._check_settings if strict else None
-        self.history, self.step_number = resuming.load_run(path, self.model, self.optimizer, check)
+        self.step_number, self.history = resuming.load_run(path, self.model, self.optimizer, check)
 
     def _settings(self) -> dict[str, str]:
         """What must be the same for the run to continue as if it had not stopped."""
-        rules = {"accumulate": str(self.accumulate), "clip": str(self.clip)}
+        rules = {"accumulate": str(self.accumulate), "clip": str(resuming.plain(self.clip))}
         parts = self.batches, self.optimizer, self.schedule
-        return {**rules, **run_settings.settings_of(*parts), **self._options.settings()}
+        return {**rules, **resuming.settings_of(*parts), **self._model_options.settings()}
 
     def _check_settings(self, saved: dict[str, str]) -> None:
-        own, working = self._settings(), self._options.working
-        run_settings.check_settings(saved, own, working, self._remedy)
+        own, changing = self._settings(), self._model_options.changing
+        resuming.check_settings(saved, own, changing, self._remedy)
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -270,12 +277,6 @@ def _check_kinds(batches: object, optimizer: object, schedule: object, validatio
     ):
         if not fits:
             raise TypeError(f"Trainer: {name} must be {wanted}, got {value!r:.60}")
-
-
-def _checked_rate(rate: object, step: int) -> float:
-    if not isinstance(rate, (int, float, np.number)) or not 0 <= rate < math.inf:
-        raise ValueError(f"the schedule must give a finite rate >= 0, got {rate!r} at step {step}")
-    return float(rate)
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""What a draft is worth in speculative decoding: how often it is kept, and what a reading yields.
+"""What a draft is worth in speculative decoding: the tokens a reading yields, and the best draft.
 
-The target forecasts p, the draft q. If all before it were kept, a drafted token is kept with
-probability `sum(min(p, q))`; no way of checking a single token keeps it more often. (Checking
-several as one block can: Sun et al., 2025. That is not done here.)
+The rule that keeps or replaces a drafted token is in `tinytorch.models.speculative`. No way of
+checking a single token keeps it more often. (Checking several as one block can: Sun et al., 2025.
+That is not done here.)
 """
 
 from __future__ import annotations
@@ -11,31 +11,9 @@ import numpy as np
 
 from tinytorch.core.arguments import check_number, check_probabilities, check_sizes
 from tinytorch.core.types import TensorLike
+from tinytorch.models.speculative import check_distributions
 
-__all__ = ["acceptance_rate", "best_draft", "expected_readings", "expected_tokens"]
-
-
-def acceptance_rate(target: TensorLike, draft: TensorLike) -> np.ndarray:
-    """The probability that a drafted token is kept if all before it were: `sum(min(p, q))`.
-
-    It is 1 minus the total variation distance of p and q.
-
-    Args:
-        target: probabilities p, `(..., vocab)`.
-        draft: probabilities q, `(..., vocab)`; or of a shape that broadcasts.
-
-    Returns:
-        `(...)`.
-
-    Raises:
-        ValueError: the vocabularies differ, a number is not a probability, or a row's sum is not 1.
-
-    Example:
-        >>> acceptance_rate([0.5, 0.25, 0.25], [0.25, 0.75, 0.0])
-        array(0.5)
-    """
-    target, draft = same_vocabulary("acceptance_rate", target, draft)
-    return np.asarray(np.minimum(target, draft).sum(axis=-1))
+__all__ = ["best_draft", "expected_readings", "expected_tokens"]
 
 
 def expected_tokens(rate: float, num_drafted: int) -> float:
@@ -113,6 +91,7 @@ def best_draft(targets: TensorLike, weights: TensorLike | None = None) -> np.nda
         ValueError: the targets are not distributions `(n, vocab)`, or the weights not shares.
 
     Example:
+        >>> from tinytorch.models.speculative import acceptance_rate
         >>> three = [[0.9, 0.1], [0.9, 0.1], [0.0, 1.0]]
         >>> best, mean = best_draft(three), np.mean(three, axis=0)
         >>> best.round(4), acceptance_rate(three, best).mean().round(4).item()
@@ -124,7 +103,7 @@ def best_draft(targets: TensorLike, weights: TensorLike | None = None) -> np.nda
     if targets.ndim != 2 or not targets.size:
         what = f"targets must be (n, vocab), got shape {targets.shape}"
         raise ValueError(f"best_draft: {what}; for a single context pass [target]")
-    _check_distributions("best_draft: targets", targets)
+    check_distributions("best_draft: targets", targets)
     weights = np.asarray(np.ones(len(targets)) if weights is None else weights, float)
     if weights.shape != targets.shape[:1]:
         what = f"weights must be ({len(targets)},), one for each target, got shape {weights.shape}"
@@ -141,28 +120,3 @@ def best_draft(targets: TensorLike, weights: TensorLike | None = None) -> np.nda
     given = np.zeros(pieces.size)
     given[first] = np.diff(filled, prepend=0.0)
     return given.reshape(pieces.shape).sum(axis=0)
-
-
-# Helpers -------------------------------------------------------------------------------------
-
-
-def _check_distributions(name: str, probs: np.ndarray) -> None:
-    remedy = "pass scores through functional.softmax first"
-    check_probabilities(name, probs, remedy)
-    sums = np.atleast_1d(probs.sum(axis=-1))
-    wrong = np.abs(sums - 1) > 1e-2
-    if wrong.any():
-        raise ValueError(f"{name} must sum to 1, got a sum of {sums[wrong][0]:.4g}; {remedy}")
-
-
-def same_vocabulary(
-    name: str, target: TensorLike, draft: TensorLike
-) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities as arrays, provided that they are of the same tokens."""
-    target, draft = np.asarray(target, float), np.asarray(draft, float)
-    if target.ndim == 0 or draft.ndim == 0 or target.shape[-1] != draft.shape[-1]:
-        what = f"target {target.shape} and draft {draft.shape} must have the same vocabulary"
-        raise ValueError(f"{name}: {what}")
-    _check_distributions(f"{name}: target", target)
-    _check_distributions(f"{name}: draft", draft)
-    return target, draft

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinytorch.core import functional, ops, products
+from tinytorch.core import functional, kernels, ops
 from tinytorch.core.tensor import Tensor
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,13 +18,13 @@ WASM = ROOT / "tinytorch" / "core" / "wasm"
 
 def test_native_products_are_numpys():
     for name in ("matmul", "dot", "exp", "tanh"):
-        assert getattr(products, name) is getattr(np, name)
+        assert getattr(kernels, name) is getattr(np, name)
 
 
 def test_warning_names_a_library_that_cannot_be_loaded():
     """This machine's Python cannot load what was compiled for a browser."""
     with pytest.warns(RuntimeWarning, match=r"cannot be loaded \(.+\); NumPy multiplies") as caught:
-        assert products.library("emscripten") is np
+        assert kernels.library("emscripten") is np
     assert len(caught) == 1
 
 
@@ -33,33 +33,33 @@ def test_warning_names_a_library_that_cannot_be_loaded():
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_int8_product_in_chunks_matches_the_whole_matrix(monkeypatch, block, dtype, n):
     """Sums of at most 23 whole numbers are exact, in any order."""
-    monkeypatch.setattr(products, "BLOCK", block)
+    monkeypatch.setattr(kernels, "BLOCK", block)
     rng = np.random.default_rng(0)
     x = rng.integers(-9, 10, (n, 23)).astype(np.float32)
     y = rng.integers(-9, 10, (n, 7)).astype(np.float32)
     q = rng.integers(-127, 128, (23, 7)).astype(dtype)
     for result, expected in (
-        (products.matmul_int8(x, q), x @ q.astype(np.float32)),
-        (products.matmul_int8_transposed(y, q), y @ q.T.astype(np.float32)),
+        (kernels.matmul_int8(x, q), x @ q.astype(np.float32)),
+        (kernels.matmul_int8_transposed(y, q), y @ q.T.astype(np.float32)),
     ):
         assert result.dtype == np.float32 and np.array_equal(result, expected)
-    assert np.array_equal(products.matmul_int8(x.astype(float), q[:, :0]), np.zeros((n, 0)))
-    assert np.array_equal(products.matmul_int8_transposed(y, q[:0]), np.zeros((n, 0)))
+    assert np.array_equal(kernels.matmul_int8(x.astype(float), q[:, :0]), np.zeros((n, 0)))
+    assert np.array_equal(kernels.matmul_int8_transposed(y, q[:0]), np.zeros((n, 0)))
 
 
 def test_every_finite_float16_is_widened_exactly(monkeypatch):
-    monkeypatch.setattr(products, "BLOCK", 10_000)
+    monkeypatch.setattr(kernels, "BLOCK", 10_000)
     half = np.arange(2**16, dtype=np.uint16).view(np.float16)
     half = half[np.isfinite(half)].reshape(-1, 31)
     for matrix in (half, half[::-1, ::-2]):
-        found = np.concatenate([block.copy() for _, block in products.float32_blocks(matrix)])
+        found = np.concatenate([block.copy() for _, block in kernels.float32_blocks(matrix)])
         assert np.array_equal(found, matrix.astype(np.float32))
         assert np.array_equal(np.signbit(found), np.signbit(matrix))
 
 
 @pytest.mark.parametrize("name", ["matmul_int8", "matmul_int8_transposed"])
 def test_int8_product_refuses_mismatched_operands(name):
-    multiply = getattr(products, name)
+    multiply = getattr(kernels, name)
     fits = (1, 3) if name == "matmul_int8" else (1, 2)
     x, q = np.ones(fits, np.float32), np.ones((3, 2), np.int8)
     assert multiply(x, q).shape == (1, 5 - fits[1])
@@ -82,7 +82,7 @@ def noted_products(monkeypatch):
         taken.append((a.shape, b.shape))
         return np.matmul(a, b)
 
-    for module in (products, functional):
+    for module in (kernels, functional):
         for name in ("matmul", "dot"):
             monkeypatch.setattr(module, name, noted)
     return taken
@@ -139,7 +139,7 @@ def test_training_step_takes_exponentials_through_this_module(monkeypatch, opera
         return lambda *arrays: taken.append(name) or getattr(np, name)(*arrays)
 
     for name in ("exp", "tanh"):
-        monkeypatch.setattr(products, name, noted(name))
+        monkeypatch.setattr(kernels, name, noted(name))
     operation(grown(np.random.default_rng(0), 3, 4)).sum().backward()
     assert taken == exponentials
 
@@ -149,12 +149,10 @@ def test_training_step_takes_exponentials_through_this_module(monkeypatch, opera
     reason="needs make, and the group `wasm` of requirements/install.py",
 )
 def test_committed_library_matches_its_source(tmp_path):
-    """Bit for bit, as `make products` compiles it."""
-    for name in ("products.c", "Makefile"):
+    """Bit for bit, as `make kernels` compiles it."""
+    for name in ("kernels.c", "Makefile"):
         shutil.copy(WASM / name, tmp_path)
     make = ["make", "--silent", f"PYTHON={sys.executable}"]
     subprocess.run(make, cwd=tmp_path, check=True)
-    for name in products.LIBRARIES:
-        assert (tmp_path / name).read_bytes() == (WASM / name).read_bytes(), (
-            f"{name}: make products"
-        )
+    for name in kernels.LIBRARIES:
+        assert (tmp_path / name).read_bytes() == (WASM / name).read_bytes(), f"{name}: make kernels"

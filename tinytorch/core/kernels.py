@@ -2,7 +2,7 @@
 
 Natively a product is computed by a BLAS. In the reader's browser NumPy has none, nor vector
 instructions for exp and tanh: a product there took 20 times as long, a tanh 70 times.
-`wasm/products.c` fills the gap, for float32. `make products` compiles it, twice: the faster one
+`wasm/kernels.c` fills the gap, for float32. `make kernels` compiles it, twice: the faster one
 needs a fused multiply-add, which some browsers lack.
 
 A matrix of 8-bit integers is multiplied without a float32 copy of all of it: a few of its rows are
@@ -34,7 +34,7 @@ import numpy as np
 
 from tinytorch.core.block_formats import decode_blocks
 
-LIBRARIES = ("products_relaxed.wasm", "products.wasm")  # the first that can be loaded is used
+LIBRARIES = ("kernels_relaxed.wasm", "kernels.wasm")  # the first that can be loaded is used
 FAST_BLOCKS = ("Q4_1", "Q8_0")  # what the library multiplies as it is stored
 BLOCK = 1 << 18  # how many numbers of an 8-bit matrix are converted at a time: 1 MB of float32
 _FOLDER = os.path.join(os.path.dirname(__file__), "wasm")
@@ -45,9 +45,9 @@ def library(platform: str = sys.platform) -> ModuleType:
     if platform != "emscripten":
         return np
     for name in LIBRARIES:
-        loader = ExtensionFileLoader("products", os.path.join(_FOLDER, name))
+        loader = ExtensionFileLoader("kernels", os.path.join(_FOLDER, name))
         try:
-            found: Any = module_from_spec(spec_from_loader("products", loader))  # type: ignore[arg-type]
+            found: Any = module_from_spec(spec_from_loader("kernels", loader))  # type: ignore[arg-type]
         except ImportError as error:
             reason = str(error).partition("\n")[0]
         else:

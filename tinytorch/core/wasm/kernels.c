@@ -1,8 +1,8 @@
 // Matrix products of float32, exp and tanh for Python in a browser, where NumPy has no BLAS and no vector mathematics.
 //
 // An extension module whose `matmul(a, b)`, `exp(x, out)` and `tanh(x, out)` stand in for NumPy's own, which are given
-// whatever these do not take; its products with 8-bit weights and with blocks stand in for those in products.py. It is
-// compiled without Emscripten and without Python's headers (`make products`): what it uses of Python is declared below
+// whatever these do not take; its products with 8-bit weights and with blocks stand in for those in kernels.py. It is
+// compiled without Emscripten and without Python's headers (`make kernels`): what it uses of Python is declared below
 // and belongs to the stable interface, so that one file serves every version.
 //
 // The arithmetic is that of every fast product (Goto and van de Geijn, 2008, "Anatomy of High-Performance Matrix
@@ -686,8 +686,8 @@ static PyMethodDef methods[] = {
     {"use", use, METH_FASTCALL, "use(...): what the others need of NumPy"},
     {0},
 };
-static PyModuleDef definition = {.references = 1, .name = "products", .size = -1, .methods = methods};
+static PyModuleDef definition = {.references = 1, .name = "kernels", .size = -1, .methods = methods};
 
-__attribute__((visibility("default"))) PyObject *PyInit_products(void) {
+__attribute__((visibility("default"))) PyObject *PyInit_kernels(void) {
     return PyModule_Create2(&definition, STABLE_ABI);
 }

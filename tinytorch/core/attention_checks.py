@@ -1,13 +1,11 @@
-"""What `MultiHeadAttention` can do beyond the textbook's form: shared keys, a bias, and checks."""
+"""What `MultiHeadAttention` refuses: options and inputs that do not fit."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tinytorch.core import ops
 from tinytorch.core.arguments import check_flags, check_probability, check_sizes
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import wrap
 
 
 def check_inputs(embed_dim: int, query: object, key: object, value: object, cache: object) -> None:
@@ -20,40 +18,6 @@ def check_inputs(embed_dim: int, query: object, key: object, value: object, cach
         if x is not None and (len(shape) != 3 or shape[2] != embed_dim):
             wanted = f"(batch, seq, {embed_dim})"
             raise ValueError(f"MultiHeadAttention: {name} must be {wanted}, got shape {shape}")
-
-
-def shared(x: Tensor | np.ndarray, num_heads: int) -> Tensor:
-    """Grouped queries: each key or value, repeated for every head of queries that looks at it.
-
-    Ainslie et al., 2023, section 2.2.
-
-    Args:
-        x: keys or values `(batch, g, keys, d / h)`, a tensor or a cache's array.
-        num_heads: the number h of heads of queries; `g = h` leaves `x` as it is.
-
-    Returns:
-        `(batch, h, keys, d / h)`.
-    """
-    x = x if isinstance(x, Tensor) else wrap(x)  # from a cache, whose arrays keep their dtype
-    if (times := num_heads // x.shape[1]) == 1:
-        return x
-    alike = ops.stack(*[x] * times, axis=2)  # (batch, g, times, keys, d / h)
-    return alike.reshape(x.shape[0], num_heads, *x.shape[2:])
-
-
-def bias_between(bias: np.ndarray | None, start: int, queries: int, keys: int) -> np.ndarray | None:
-    """The part of a bias `(heads, T, T)` for these keys and the queries from `start` on.
-
-    Returns:
-        `(heads, queries, keys)`, or None if there is no bias.
-    """
-    if bias is None:
-        return None
-    longest = max(start + queries, keys)
-    if longest > bias.shape[-1]:
-        what = f"{longest} positions exceed the bias, which is {bias.shape}"
-        raise ValueError(f"MultiHeadAttention: {what}; make it longer")
-    return bias[:, start : start + queries, :keys]
 
 
 def check_options(

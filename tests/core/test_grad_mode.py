@@ -10,7 +10,7 @@ import pytest
 from exact_numbers import message
 
 from tinytorch import Tensor, no_grad
-from tinytorch.core.recording import is_recording
+from tinytorch.core.grad_mode import is_recording
 
 
 def run(coroutine):

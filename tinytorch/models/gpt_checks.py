@@ -1,4 +1,4 @@
-"""Options of a GPT: the published shapes, and checks of what it is made of and what it reads."""
+"""What a GPT refuses: arguments and tokens that do not fit."""
 
 from __future__ import annotations
 
@@ -9,16 +9,6 @@ from tinytorch.core import arguments, positions
 from tinytorch.core.types import TokenIds, WindowedModel
 from tinytorch.models.gpt_positions import KINDS
 from tinytorch.models.kv_cache import KVCache
-
-Part = Callable[..., Any]  # a class, or a function that makes the part
-
-# The published models (Radford et al., 2019, table 2; heads as in the released code).
-GPT2_SHAPES = {
-    "gpt2-small": {"embed_dim": 768, "num_layers": 12, "num_heads": 12},
-    "gpt2-medium": {"embed_dim": 1024, "num_layers": 24, "num_heads": 16},
-    "gpt2-large": {"embed_dim": 1280, "num_layers": 36, "num_heads": 20},
-    "gpt2-xl": {"embed_dim": 1600, "num_layers": 48, "num_heads": 25},
-}
 
 
 def check_tokens(
@@ -34,14 +24,7 @@ def check_tokens(
     return shape, past
 
 
-def published_shape(name: str) -> dict[str, int]:
-    """The shape of a published GPT-2 model; an error names them all."""
-    if name not in GPT2_SHAPES:
-        raise ValueError(f"no preset {name!r}; the presets are {', '.join(GPT2_SHAPES)}")
-    return GPT2_SHAPES[name]
-
-
-def check(model: Any, **parts: Part) -> None:
+def check_arguments(model: Any, **parts: Callable[..., Any]) -> None:
     """Raise unless a GPT can be made with its sizes and flags, and with these parts."""
     sizes = ("vocab_size", "embed_dim", "num_layers", "num_heads", "max_seq_len")
     arguments.check_sizes(**{name: getattr(model, name) for name in sizes})
