@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.grad_mode import is_recording
 from tinytorch.core.hooks import hooks
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.optimizers import AdamW
-from tinytorch.core.recording import is_recording
 from tinytorch.text.chat import IGNORED, answer_rows
 from tinytorch.training.abstention import best_score
 from tinytorch_book.exercises.cases import (
@@ -23,7 +23,7 @@ from tinytorch_book.exercises.cases import (
 from tinytorch_book.exercises.drawn_numbers import generator
 from tinytorch_book.exercises.exercise import exercise
 from tinytorch_book.exercises.gpt import lively_gpt
-from tinytorch_book.exercises.rules import in_numpy, no_loop, without
+from tinytorch_book.exercises.rules import THE_SAME, in_numpy, no_loop, without
 from tinytorch_book.exercises.values import as_array, show
 from tinytorch_book.experiments.answering import believed, new_answering_gpt
 from tinytorch_book.experiments.fine_tuning import excess
@@ -44,7 +44,7 @@ def _targets(prompt: Any, answer: Any) -> list[int]:
 _ZERO = "0 is an id like any other: an answer may have it."
 
 
-_BY_HAND = without("Write it yourself: the package does the same.", answer_rows)
+_BY_HAND = without(THE_SAME, answer_rows)
 
 
 def _integers(*names: str) -> alone:
@@ -195,7 +195,7 @@ _WRONG_SCORES = [
 
 
 @exercise(points=1, reference=best_score, mistakes=_WRONG_SCORES, rules=[in_numpy, no_loop,
-    without("Write it yourself: the package does the same.", best_score)])  # fmt: skip
+    without(THE_SAME, best_score)])  # fmt: skip
 def asking_scores(answer: Any) -> Cases:
     """Check what the best answerer expects for each row of beliefs."""
     hint = "The largest p of each row is worth p - penalty * (1 - p), or 0 if that is more."

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.primitive import primitive
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import primitive
 from tinytorch_book.exercises.cases import Cases, NotYet, case, cases, predictions
 from tinytorch_book.exercises.drawn_numbers import drawn, seed_of
 from tinytorch_book.exercises.exercise import exercise
-from tinytorch_book.exercises.rules import in_numpy, no_loop
+from tinytorch_book.exercises.rules import by_hand, in_numpy, no_loop, package_only
 from tinytorch_book.exercises.values import show
 
 __all__ = ["autograd_predict", "autograd_record", "autograd_softplus", "autograd_subtract",
@@ -173,7 +173,11 @@ def _swish(x: np.ndarray) -> Any:
     return x * s, lambda g: g * s * (1 + x * (1 - s))
 
 
-@exercise(points=2, reference=_swish)
+_OWN_PULLBACK = "Repair the pullback yourself: of tensors the package makes one."
+
+
+@exercise(points=2, reference=_swish, rules=[
+    by_hand(), package_only(_OWN_PULLBACK, "tinytorch.core.tracing")])  # fmt: skip
 def autograd_swish(answer: Any) -> Cases:
     """Check a primitive for `x * logistic(x)`: both paths to x must carry a gradient."""
     factor = "Follow the path through the factor x as well as the one through the logistic."

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.grad_mode import is_recording, no_grad
 from tinytorch.core.hooks import hooks
-from tinytorch.core.recording import is_recording, no_grad
 from tinytorch.models.lora import add_lora
 from tinytorch.models.new_tokens import add_tokens
 from tinytorch.models.transformer import GPT

@@ -9,9 +9,9 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.module import Module, evaluation_mode
-from tinytorch.core.recording import no_grad
 from tinytorch.core.seeding import drawing_from
 from tinytorch.core.tensor import Tensor
 from tinytorch.models.transformer import GPT

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.attention import MultiHeadAttention
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.incremental import incremental
-from tinytorch.core.recording import no_grad
 from tinytorch.models.kv_cache import KVCache
 from tinytorch.models.transformer import GPT
 from tinytorch_book.exercises.cases import (
@@ -24,7 +24,7 @@ from tinytorch_book.exercises.drawn_numbers import drawn
 from tinytorch_book.exercises.exercise import exercise
 from tinytorch_book.exercises.gpt import lively_gpt
 from tinytorch_book.exercises.multi_head import OWN
-from tinytorch_book.exercises.rules import no_loop
+from tinytorch_book.exercises.rules import by_hand, no_loop
 from tinytorch_book.exercises.scaled_dot_product import attention
 from tinytorch_book.experiments.story_gpt import (
     SEQ_LEN,
@@ -81,7 +81,7 @@ def _step(q: Any, k: Any, v: Any, keys: Any, values: Any) -> Any:
     return attention(q[None], keys, values)[0], keys, values
 
 
-@exercise(points=2, reference=_step, mistakes=[
+@exercise(points=2, reference=_step, rules=[by_hand("tinytorch.core.softmax")], mistakes=[
     (lambda q, k, v, keys, values: (attention(q[None], keys, values)[0], keys, values),
         "The new token belongs to them too: extend, then attend, for it looks at itself as well."),
     (lambda q, k, v, keys, values: (

@@ -9,8 +9,8 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.module import Module
+from tinytorch.core.primitive import primitive
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import primitive
 from tinytorch.models.transformer import MLP
 from tinytorch_book.exercises.autograd import gradient_at, value_at
 from tinytorch_book.exercises.cases import Cases, NotYet, alone, case, cases, predictions

@@ -7,16 +7,16 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention, causal_mask
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.layers import Linear
 from tinytorch.core.module import Module
 from tinytorch.core.positions import create_alibi_bias
-from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
 from tinytorch.text.embeddings import Embedding
 from tinytorch_book.exercises.cases import Cases, NotYet, alone, as_new, case, cases, measured
 from tinytorch_book.exercises.drawn_numbers import drawn, generator
 from tinytorch_book.exercises.exercise import exercise
-from tinytorch_book.exercises.rules import no_loop, without
+from tinytorch_book.exercises.rules import by_hand, no_loop, without
 from tinytorch_book.exercises.training import train
 from tinytorch_book.exercises.values import as_array, show
 
@@ -105,10 +105,12 @@ _ROTATIONS = [
     (partial(_misrotated, first="even"), _KEEP),
     (partial(_misrotated, first="odd"), _KEEP),
     *((partial(_misrotated, signs=signs), _FORMULA) for signs in ((1, 1), (1, -1), (-1, -1))),
+    (lambda x, positions: _rotated(x, positions).reshape(len(x), -1, 2)[..., ::-1].reshape(x.shape),
+        "Each pair is exchanged: a is the even column and b the odd one, in x and in the result."),
 ]  # fmt: skip
 
 
-@exercise(points=3, reference=_rotated, mistakes=_ROTATIONS)
+@exercise(points=3, reference=_rotated, mistakes=_ROTATIONS, rules=[by_hand()])
 def positions_rotate(answer: Any) -> Cases:
     """`answer(x, positions)` rotates rows `(seq, head_dim)` at positions `(seq,)`."""
     angles = "All its angles are 0, with cosine 1 and sine 0; the result has the shape of x."
@@ -134,8 +136,10 @@ def positions_rotate(answer: Any) -> Cases:
     })  # fmt: skip
     for rows, dim in ((5, 6), (5, 16), (1, 130), (6, 2)):
         claim = f"rows at random positions: {rows}, numbers each: {dim}"
-        positions = generator(12).integers(-500, 2000, size=rows)
-        yield case(claim, answer, *drawn((rows, dim)), positions, hint=_FORMULA)
+        positions, (x,) = generator(12).integers(-500, 2000, size=rows), drawn((rows, dim))
+        angle = 4 * np.finfo(np.float32).eps * abs(positions).max()  # its error in float32
+        atol = float(1e-5 + angle * abs(x).max())
+        yield case(claim, answer, x, positions, hint=_FORMULA, atol=atol)
 
 
 def _product(q: np.ndarray, k: np.ndarray, way: int = 1) -> np.ndarray:

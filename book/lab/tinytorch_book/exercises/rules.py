@@ -30,7 +30,7 @@ _NOTHING = {"RESUME", "NOP", "RETURN_VALUE", "COPY_FREE_VARS"}
 _CONSTANTS = {"LOAD_CONST", "RETURN_CONST"}
 _OURS = "tinytorch", "tinytorch_book"
 LIBRARIES = {*_OURS, "numpy", *sys.stdlib_module_names}
-_ENGINE = ("tensor", "tracing", "recording", "numpy_calls", "backward", "broadcasting",
+_ENGINE = ("tensor", "graph", "primitive", "grad_mode", "numpy_calls", "backward", "broadcasting",
            "arguments")  # fmt: skip
 _MACHINERY = tuple(f"tinytorch.core.{name}" for name in _ENGINE)
 
@@ -196,6 +196,18 @@ no_numpy = Rule("Without NumPy: plain Python is enough here.", _numpy_in)
 in_numpy = package_only("In NumPy alone, without anything from the package.")
 _COMPOSED = "Compose it of operations on tensors: +, *, @, sum, exp and their like."
 tensor_operations = package_only(_COMPOSED, "tinytorch.core.ops", *_MACHINERY)
+THE_SAME = "Write it yourself: the package does the same."
+
+
+def by_hand(*modules: str) -> Rule:
+    """Refuse what the package offers beyond operations on tensors and the functions of `modules`.
+
+    Example:
+        >>> from tinytorch import functional
+        >>> breach_of([by_hand()], functional.attention)
+        ("it is the package's attention", 'Write it yourself: the package does the same.')
+    """
+    return package_only(THE_SAME, "tinytorch.core.ops", *_MACHINERY, *modules)
 
 
 # Helpers -------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from tinytorch.text.chat import IM_END, IM_START, add_special_tokens, chatml_pro
 from tinytorch_book.exercises.cases import Cases, cases, predictions
 from tinytorch_book.exercises.drawn_numbers import drawn, generator
 from tinytorch_book.exercises.exercise import exercise
-from tinytorch_book.exercises.rules import in_numpy, no_loop, without
+from tinytorch_book.exercises.rules import THE_SAME, in_numpy, no_loop, without
+from tinytorch_book.experiments.talking import SYSTEM
 
 __all__ = ["talk_block", "talk_induction", "talk_predict", "talk_rotary", "talk_template"]
 
@@ -50,13 +51,17 @@ def talk_predict(answer: Any) -> Cases:
 # Four bits -----------------------------------------------------------------------------------
 
 
-def _read(stored: Any, order: str = "<f2") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    scale, smallest = (stored[:, i : i + 2].copy().view(order).astype(np.float32) for i in (0, 2))
+def _widened(two: np.ndarray) -> np.ndarray:
+    return two.view("<f2").astype(np.float32)
+
+
+def _read(stored: Any, number: Any = _widened) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    scale, smallest = (number(stored[:, i : i + 2].copy()) for i in (0, 2))
     return scale, smallest, np.hstack([stored[:, 4:] & 15, stored[:, 4:] >> 4])
 
 
-def _block(stored: Any) -> np.ndarray:
-    scale, smallest, q = _read(stored)
+def _block(stored: Any, number: Any = _widened) -> np.ndarray:
+    scale, smallest, q = _read(stored, number)
     return scale * q + smallest
 
 
@@ -75,6 +80,11 @@ def _high_first(stored: Any) -> np.ndarray:
     return scale * np.roll(q, 16, axis=1) + smallest
 
 
+def _rounded(stored: Any) -> np.ndarray:
+    scale, smallest, q = _read(stored)
+    return scale.astype(np.float16) * q + smallest
+
+
 def _about_eight(stored: Any) -> np.ndarray:
     scale, _, q = _read(stored)
     return scale * (q - np.float32(8))
@@ -87,7 +97,14 @@ def _stored(n: int, seed: int = 0) -> np.ndarray:
     return np.hstack([two.view(np.uint8), q])
 
 
+_NARROW = "Widen to float32 before you multiply: in float16 the product is rounded."
+
+
 @exercise(points=2, reference=_block, rules=[in_numpy, no_loop], mistakes=[
+    (lambda stored: _block(stored, lambda two: two.view("<f2")), _NARROW),
+    (_rounded, _NARROW),
+    (lambda stored: _block(stored, lambda two: two.view("<u2").astype(np.float32)),
+        "The two bytes are a float16, not an integer: view them as np.float16, then widen."),
     (_interleaved, "The low halves are the first sixteen numbers, not every other one."),
     (_exchanged, "First the scale, then the smallest number."),
     (_high_first, "The low halves come first: & 15, and then >> 4."),
@@ -97,12 +114,12 @@ def _stored(n: int, seed: int = 0) -> np.ndarray:
 ])  # fmt: skip
 def talk_block(answer: Any) -> Cases:
     """Check blocks of four bits, read from their bytes."""
-    form = "scale * q + smallest, in float32: two bytes, two bytes, sixteen bytes of integers."
+    form = "Columns 0 and 1, then 2 and 3: .view(np.float16), widened. Then scale * q + smallest."
     yield from cases(answer, {
         "one group": (form, _stored(1)),
         "seven groups": ("Each group has a scale of its own: keep an axis.", _stored(7, seed=1)),
         "thirty-two groups": ("As many groups as numbers: mind the axis.", _stored(32, seed=2)),
-        "no group": ("The number of groups is len(stored), be it 0.", _stored(1)[:0]),
+        "no group": ("There may be no group: reshape to 32 or 16, not to -1.", _stored(1)[:0]),
     }, rtol=1e-6)  # fmt: skip
 
 
@@ -136,7 +153,7 @@ def _chat_tokenizer() -> BPETokenizer:
     return add_special_tokens(words, [IM_START, IM_END])
 
 
-_BY_HAND = without("Write it yourself: the package does the same.", chatml_prompt)
+_BY_HAND = without(THE_SAME, chatml_prompt)
 
 
 @exercise(points=2, reference=_prompt, rules=[_BY_HAND], mistakes=[
@@ -153,12 +170,14 @@ _BY_HAND = without("Write it yourself: the package does the same.", chatml_promp
         "A newline follows the last role as well: assistant."),
     (lambda tok, said: [*_prompt(tok, said), tok.special_tokens[IM_END]],
         "The answer's end is the model's to write."),
+    (lambda tok, said: _prompt(tok, [{"role": "system", "content": SYSTEM}, *said]),
+        "A system message that was not given: add none of your own."),
 ])  # fmt: skip
 def talk_template(answer: Any) -> Cases:
     """Check the ids of a conversation in ChatML."""
     form = (
         "<|im_start|>role, a newline, the content, <|im_end|>, a newline; at the end, "
-        "<|im_start|>assistant and a newline."
+        "<|im_start|>assistant and a newline. Only the messages given."
     )
     asked = {"role": "user", "content": "the user?"}
     said, system = {"role": "assistant", "content": "As"}, {"role": "system", "content": "Be kind."}

@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.gradient_clipping import clip_grad_norm
 from tinytorch.core.losses import cross_entropy
 from tinytorch.core.optimizers import AdamW
-from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.tensor import Tensor
 from tinytorch.models.new_tokens import add_tokens

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.module import evaluation_mode
-from tinytorch.core.recording import no_grad
 from tinytorch.training.evaluation import surprise
 from tinytorch.training.weight_files import load_safetensors, save_safetensors
 from tinytorch_book.experiments.stored_results import run_recipe

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.module import evaluation_mode
 from tinytorch.core.optimizers import AdamW, only_matrices
-from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.models.transformer import GPT
 from tinytorch.training.trainer import Trainer

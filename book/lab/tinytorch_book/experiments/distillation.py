@@ -32,12 +32,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.gradient_clipping import clip_grad_norm
 from tinytorch.core.optimizers import AdamW, only_matrices
-from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.softmax import softmax_array
-from tinytorch.models.acceptance import expected_readings
+from tinytorch.models.draft_quality import expected_readings
 from tinytorch.models.transformer import GPT
 from tinytorch.training.distillation import soft_cross_entropy, total_variation_loss
 from tinytorch_book.experiments.preferences import write_stories

@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.gradient_clipping import clip_grad_norm
 from tinytorch.core.optimizers import AdamW
-from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.softmax import log_softmax_array
 from tinytorch.training.preferences import (

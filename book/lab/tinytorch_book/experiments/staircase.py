@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.recording import no_grad
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.seeding import default_rng
 from tinytorch.training.evaluation import surprise

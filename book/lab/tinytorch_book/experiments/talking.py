@@ -13,10 +13,10 @@ from typing import TypedDict
 
 import numpy as np
 
+from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.held_parts import Snapshot
 from tinytorch.core.hooks import hooks
 from tinytorch.core.module import evaluation_mode
-from tinytorch.core.recording import no_grad
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.types import Rng
 from tinytorch.inside.stream import logit_lens, residual_stream, stage_name

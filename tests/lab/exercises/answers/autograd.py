@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tinytorch import primitive
+from tinytorch import functional, primitive
 
 
 @primitive
@@ -81,5 +81,7 @@ WRONG = {
         "… as well as the one through the logistic": ("(s + x", "(x"),
         "… carries the factor x": ("x * s * (1 - s)", "s * (1 - s)"),
         "… Two paths, two terms": ("s + x * s * (1 - s)", "s * (1 - s)"),
+        "… the package does the same": lambda x: x * functional.sigmoid(x),
+        "… of tensors the package makes": lambda x: x / (1 + (-x).exp()),
     },
 }

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tinytorch import functional
+
 from . import guesses
 
 GUESSES = {
@@ -37,6 +39,11 @@ def step_in_numpy(q, k, v, keys, values):
     scores = (keys * q).sum(axis=1) / len(q) ** 0.5
     e = np.exp(scores - scores.max())
     return (e[:, None] * values).sum(axis=0) / e.sum(), keys, values
+
+
+def step_of_the_package(q, k, v, keys, values):
+    keys, values = np.vstack([keys, k]), np.vstack([values, v])
+    return functional.attention(q[None], keys, values).numpy()[0], keys, values
 
 
 # A token after a prompt
@@ -80,6 +87,7 @@ WRONG = {
             "@ values, np.vstack([keys, k]), np.vstack([values, v])",
         ),
         "… in this order": ("@ values, keys, values", "@ values, values, keys"),
+        "… the package does the same": step_of_the_package,
     },
     "cache_token": {
         "… looks at itself": (": length + 1]", ":length]"),

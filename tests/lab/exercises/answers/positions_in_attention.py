@@ -22,6 +22,18 @@ def turn_by_stacking(x, positions):
     return x * np.cos(a) + partner * np.sin(a)
 
 
+def in_float32(x, positions):
+    d = np.float32(x.shape[1])
+    angles = np.float32(positions)[:, None] * np.float32(10_000) ** (-np.arange(0, d, 2) / d)
+    pairs = np.float32(x).view(np.complex64) * np.exp(np.complex64(1j) * np.float32(angles))
+    return pairs.view(np.float32)
+
+
+def turn_of_the_package(x, positions):
+    angles = np.outer(positions, frequencies(x.shape[1]))
+    return package.rotate_pairs(1.0 * x, np.cos(angles), np.sin(angles))
+
+
 def scores_by_distance(q, k):
     T, turn = len(q), turn_by_stacking
     return np.array([[q[s] @ turn(k[t : t + 1], [t - s])[0] for t in range(T)] for s in range(T)])
@@ -46,7 +58,7 @@ RIGHT = {
             ]
         )
     ],
-    "positions_rotate": [turn_by_stacking],
+    "positions_rotate": [turn_by_stacking, in_float32],
     "positions_scores": [scores_by_distance],
 }
 
@@ -92,6 +104,9 @@ WRONG = {
             "= even * np.sin",
             "= -even * np.sin",
         ),
+        "… Each pair is exchanged": ("x[:, 0::2], x[:, 1::2]", "x[:, 1::2], x[:, 0::2]"),
+        "… a is the even column": lambda x, p: turn_by_stacking(x, p)[:, np.arange(x.shape[1]) ^ 1],
+        "… the package does the same": turn_of_the_package,
         "… a sin + b cos)": ("= even * np.sin", "= -even * np.sin"),
     },
     "positions_scores": {

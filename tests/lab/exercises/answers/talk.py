@@ -3,6 +3,7 @@
 import numpy as np
 
 from tinytorch import functional
+from tinytorch_book.experiments.talking import SYSTEM
 
 from . import guesses
 
@@ -32,6 +33,21 @@ def by_shift(stored):
     two = np.ascontiguousarray(stored[:, :4]).view("<f2").astype(float)
     q = (stored[:, None, 4:] >> np.array([[0], [4]], np.uint8)) % 16
     return two[:, :1] * q.reshape(-1, 32) + two[:, 1:]
+
+
+def read_as(number):
+    """The numbers of groups whose two bytes a function reads as one number."""
+
+    def block(stored):
+        scale, smallest = (number(np.ascontiguousarray(stored[:, i : i + 2])) for i in (0, 2))
+        return scale * np.hstack([stored[:, 4:] % 16, stored[:, 4:] // 16]) + smallest
+
+    return block
+
+
+def as_the_package_does(tokenizer, messages):
+    named = [{"role": "system", "content": SYSTEM}] if messages[0]["role"] != "system" else []
+    return conversation(tokenizer, [*named, *messages])
 
 
 def conversation(tokenizer, messages):
@@ -85,6 +101,9 @@ WRONG = {
         "… then the smallest": ("scale * q + smallest", "smallest * q + scale"),
         "… and then >> 4": ("[stored[:, 4:] & 15, stored[:, 4:] >> 4]",
                             "[stored[:, 4:] >> 4, stored[:, 4:] & 15]"),
+        "… in float16 the product is rounded": read_as(lambda two: two.view(np.float16)),
+        "… before you multiply": (".astype(np.float32)\n    smallest", "\n    smallest"),
+        "… a float16, not an integer": read_as(lambda two: two[:, :1] + 256.0 * two[:, 1:]),
         "… smallest number is added": ("scale * q + smallest", "scale * (q - np.float32(8))"),
     },
     "talk_template": {
@@ -95,6 +114,7 @@ WRONG = {
         "… Leave the blanks": ('message["content"])', 'message["content"].strip())'),
         "… follows each <|im_end|>": ('end, *plain("\\n")]', "end]"),
         "… the last role as well": ('plain("assistant\\n")', 'plain("assistant")'),
+        "… A system message that was not given": as_the_package_does,
         "… model's to write": ('plain("assistant\\n")]', 'plain("assistant\\n"), end]'),
     },
     "talk_induction": {

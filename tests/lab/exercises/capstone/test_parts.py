@@ -51,7 +51,8 @@ def kept(name="lookup"):
 def test_an_accepted_part_is_kept_with_what_it_uses_and_says_so(notebook):
     report = check.token_lookup(notebook(LOOKUP)["lookup"])
     assert report
-    assert repr(report).endswith("\n  kept as your part “lookup” in my_parts.py (1 of 22)")
+    told = "\n  kept as your part “lookup” in my_parts.py (1 of 22 for your GPT)"
+    assert repr(report).endswith(told)
     lines = kept().source.splitlines()
     assert lines[0] == "import numpy as np"
     assert [line for line in lines if line.startswith(("LEAST", "def"))] == [
@@ -171,7 +172,7 @@ def test_a_report_counts_two_parts_in_one_place_once(notebook):
         with open("my_parts.py", "a", encoding="utf-8") as file:
             file.write("\n\n" + parts.section(parts.Part(name, "mine", "def mine(x): ...\n")))
     report = check.token_lookup(notebook(LOOKUP)["lookup"])
-    assert report.kept.endswith(" (3 of 22)")
+    assert report.kept.endswith(" (3 of 22 for your GPT)")
 
 
 def test_every_part_has_a_check():

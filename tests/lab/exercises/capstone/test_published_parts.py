@@ -33,8 +33,9 @@ def path(tmp_path_factory):
         patch.setenv("TINYTORCH_PARTS", str(path))
         reports, _ = solve(path, PUBLISHED_PARTS)
     assert [name for name, report in reports.items() if not report.kept.startswith("kept")] == []
-    own = [report.kept for name, report in reports.items() if name == "gate"]
-    assert own[0].endswith(" of 8)")
+    gate, draw = (reports[name].kept for name in ("gate", "draw"))
+    assert " of 8 for the published model)" in gate and "your GPT" not in gate
+    assert " of 22 for your GPT, " in draw and " of 8 for the published model)" in draw
     return str(path)
 
 
@@ -49,7 +50,8 @@ def test_the_model_is_the_same_in_the_parts_of_a_reader(which, solved):
     model, tokenizer = small_llama()
     made = in_parts(model, tokenizer, parts)
     assert made.reasons == {} and made.yours == tuple(parts)
-    assert repr(made).splitlines()[0] == f"{len(parts)} of 8 parts are yours"
+    mine = f"{len(parts)} of the published model's 8 parts are yours"
+    assert repr(made).splitlines()[0] == mine
     ids = tokenizer.encode("the lower dog saw the lowest")
     assert made.tokenizer.encode("the lower dog saw the lowest") == ids
     with no_grad():

@@ -256,11 +256,12 @@ def _written(path: str, part: Part) -> str:
     new = f"{before.rstrip(chr(10))}\n\n\n{section(part)}{after}"
     if there != part:
         _save(path, new)
-    all_parts = PARTS if part.name in PARTS else PUBLISHED_PARTS
-    mine, all_places = (
-        len(set(map(place_of, names))) for names in (kept_parts(path, all_parts), all_parts)
-    )
-    return f"kept as your part “{part.name}” in {shown} ({mine} of {all_places})"
+    told = []
+    for model, names in (("your GPT", PARTS), ("the published model", PUBLISHED_PARTS)):
+        if part.name in names:
+            mine, total = (len({*map(place_of, x)}) for x in (kept_parts(path, names), names))
+            told.append(f"{mine} of {total} for {model}")
+    return f"kept as your part “{part.name}” in {shown} ({', '.join(told)})"
 
 
 # The source ----------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.positions import rotate_pairs
+from tinytorch.core.primitive import as_operand
 from tinytorch.core.seeding import default_rng
-from tinytorch.core.tracing import as_operand
 from tinytorch.models.llama_parts import RMSNorm, SwiGLU
 from tinytorch.models.sampling import next_token_probs
 from tinytorch.models.transformer import GPT
@@ -42,7 +42,7 @@ class InParts:
 
     Example:
         >>> in_parts(*small_llama(), parts={})  # doctest: +ELLIPSIS
-        0 of 8 parts are yours
+        0 of the published model's 8 parts are yours
           [ ] encode: the package's; solve bpe_encode
           ...
     """
@@ -60,7 +60,8 @@ class InParts:
         self.yours, self.reasons = tuple(yours), dict(reasons or {})
 
     def __repr__(self) -> str:
-        lines = [f"{len(self.yours)} of {len(PUBLISHED_PARTS)} parts are yours"]
+        mine, total = len(self.yours), len(PUBLISHED_PARTS)
+        lines = [f"{mine} of the published model's {total} parts are yours"]
         for name, (check, does) in PUBLISHED_PARTS.items():
             if name in self.yours:
                 lines.append(f"  [x] {name}: {does}")
