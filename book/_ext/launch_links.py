@@ -3,8 +3,8 @@
 A chapter has one source, `book/<part>/<chapter>.md`. Binder opens it through jupytext; Colab and a
 download need the notebook generated from it, `book/notebooks/<chapter>.ipynb`. The theme knows only
 the source, so its Colab link is broken and its download holds MyST that Jupyter cannot show: both
-are corrected here. `launch_links` is the one place where such a link is made; the header's buttons
-and the chapter cards use it.
+are corrected here. `launch_links` is the one place where such a link is made; the toolbar shows it
+(`look/toolbar.py`).
 """
 
 from pathlib import Path, PurePosixPath
@@ -18,6 +18,8 @@ from sphinx.util.osutil import relative_uri
 
 from .addresses import IN_PRINT, NOTEBOOKS, released_tag, repository_url, site_url
 
+RUN_HERE = "run-here"  # the first cell of a page whose cells run in the page itself
+
 
 def launch_links(app: Sphinx, docname: str) -> dict[str, str]:
     """Return the links of an executable page, by the label they carry.
@@ -27,14 +29,16 @@ def launch_links(app: Sphinx, docname: str) -> dict[str, str]:
         docname: the page, `book/foundations/tensors`.
 
     Returns:
-        Some of `Colab`, `Binder`, `JupyterLite` and `.ipynb` (both in the site, relative to the
-        page) and `Source`: those that lead somewhere.
+        Some of `Here` (in the page), `Colab`, `Binder`, `JupyterLite` and `.ipynb` (both in the
+        site, relative to the page) and `Source`: those that lead somewhere.
     """
     options = app.config.html_theme_options
     repository, branch = options["repository_url"], options.get("repository_branch", "main")
     owner_and_name = "/".join(repository.rsplit("/", 2)[-2:])
     source = PurePosixPath(app.env.doc2path(docname, base=False))
     links = {}
+    if getattr(app.env, "live_cells", {}).get(docname):
+        links["Here"] = f"#{RUN_HERE}"
     if "kernelspec" in app.env.metadata[docname]:
         services = options.get("launch_buttons", {})
         if (Path(app.srcdir) / notebook_of(docname)).exists():
@@ -105,36 +109,17 @@ def name_repository(app: Sphinx, config: Config) -> None:
     config.book_source = f"{options['repository_url']}/blob/{branch}/"
 
 
-def fix_buttons(
-    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """Point the header's buttons where they should, and drop those that lead nowhere."""
+def put_download(app: Sphinx, pagename: str, templatename: str, context: Any, doctree: Any) -> None:
+    """Put a page's notebook where it is downloaded from, instead of the theme's own copy."""
     if pagename not in app.env.all_docs:
         return
-    links = launch_links(app, pagename)
     download = download_of(app, pagename)
-    if ".ipynb" in links:
+    if ".ipynb" in launch_links(app, pagename):
         download.parent.mkdir(parents=True, exist_ok=True)
         notebook = Path(app.srcdir, notebook_of(pagename)).read_bytes()
         download.write_bytes(with_own_addresses(app.config, notebook))
     else:
-        download.unlink(missing_ok=True)  # the theme's own copy
-    groups = []
-    for group in context.get("header_buttons", []):
-        if group.get("type") == "group":
-            group["buttons"] = [b for b in group["buttons"] if fix_button(b, links)]
-        if group.get("type") != "group" or group["buttons"]:
-            groups.append(group)
-    context["header_buttons"] = groups
-
-
-def fix_button(button: dict[str, Any], links: dict[str, str]) -> bool:
-    """Correct one button in place; say whether it may stay."""
-    label = button.get("text")
-    if label not in ("Colab", "Binder", "JupyterLite", ".ipynb"):
-        return True
-    button["url"] = links.get(label, "")
-    return bool(button["url"])
+        download.unlink(missing_ok=True)
 
 
 class Beside(SphinxRole):
@@ -166,5 +151,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_role("in-repository", Beside("{source}"))
     app.connect("config-inited", name_repository)
     app.connect("env-updated", pages_with_new_notebooks)
-    app.connect("html-page-context", fix_buttons, priority=900)
+    app.connect("html-page-context", put_download, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

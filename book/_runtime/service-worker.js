@@ -1,8 +1,11 @@
 // The site's service worker, for who runs cells (register_service_worker.js registers it). It does
-// two things; what is neither passes untouched.
+// three things; what is none of them passes untouched.
 //
 // To the book's pages and its worker it adds the two headers without which a browser shares no memory
 // between a page and its Python. Everything the book needs is of its own origin, so nothing is shut out.
+//
+// A page that was opened before it had these headers cannot interrupt its Python through shared memory.
+// It sends a word here, and the Python, which asks a few times a second, is told it once.
 //
 // Files whose address holds a version (?v=..., name-1.2.3.whl) are kept: such an address never means
 // another content. Pages never are. A new version takes the old one's place, and at most MOST files
@@ -14,11 +17,18 @@ const scope = new URL("./", location.href);
 const STATIC = `${scope.href}_static/`, LIVE = `${STATIC}live/`;
 const ours = (url) => url.startsWith(`${scope.href}book/`) || url.startsWith(LIVE);
 
+const words = new Set();
+addEventListener("message", ({ data }) => data.stop && words.add(data.stop));
+
 addEventListener("install", () => skipWaiting());
 addEventListener("activate", (event) => event.waitUntil(clients.claim()));
 addEventListener("fetch", (event) => {
   const { request } = event;
   const opens = request.mode === "navigate";
+  if (request.url.startsWith(`${LIVE}stop?`)) {
+    event.respondWith(new Response(words.delete(new URL(request.url).search.slice(1)) ? "stop" : "go"));
+    return;
+  }
   if (opens && request.isReloadNavigation) event.waitUntil(forgetSmall());
   if ((opens || request.destination === "worker") && ours(request.url)) {
     event.respondWith(withHeaders(request));

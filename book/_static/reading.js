@@ -1,5 +1,5 @@
-// For readers without a mouse or without sight: copy buttons that say what they copy, exercises that are
-// headings, and formulas that are a tab stop only while they have to be scrolled.
+// For readers without a mouse or without sight: copy buttons that say what they copy, formulas that are a tab
+// stop only while they have to be scrolled, and references that only a pointer shows in the middle of a sentence.
 (() => {
   const cells = [...document.querySelectorAll("div.cell")].filter((cell) => cell.querySelector(".cell_input pre"));
   let listings = 0;
@@ -10,9 +10,9 @@
     button.setAttribute("aria-label", number ? `Copy ${what}` : `Copy listing ${listings}`);
   }
 
-  for (const title of document.querySelectorAll(".exercise.admonition > .admonition-title")) {
-    title.setAttribute("role", "heading");
-    title.setAttribute("aria-level", "3");
+  for (const link of document.querySelectorAll("a[data-reference]")) {
+    link.addEventListener("pointerenter", () => { link.title = link.dataset.reference; });
+    link.addEventListener("pointerleave", () => link.removeAttribute("title"));
   }
   const widths = new ResizeObserver((entries) => {
     for (const { target } of entries) {

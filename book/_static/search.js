@@ -1,7 +1,7 @@
 // The book's search: chapters before glossary and package, forgiving of a slip, without the source of formulas
 // in what it quotes. It changes Sphinx's own search, before that has its index.
 const LOOKED_UP = /\/appendix\//; // pages to look something up in: after those that explain it
-const NOT_QUOTED = "annotation, button, summary, .bd-header-article, .tt-card__launch, .tt-live-intro";
+const NOT_QUOTED = "annotation, button, summary, .bd-header-article, .tt-live-intro";
 const WORSE = 2000; // more than what sets a chapter before the glossary
 
 // Where a page stands in the list of pages: of two that say as much, the earlier one explains.

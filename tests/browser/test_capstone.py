@@ -54,7 +54,7 @@ def test_solved_parts_become_a_file_that_runs_and_a_page_to_keep(opened, tmp_pat
     number = solve(visit, "ex-tok-lookup")
     greeted = cell(visit, number).locator(".tt-report__kept").inner_text()
     assert greeted.startswith(
-        "The lookup is yours now: 1 of 22 parts. Next open part: lookup gradient"
+        "The lookup is yours now: 1 of 22 parts for your GPT. Next open part: lookup gradient"
     )
     visit = opened(CHAPTER)
     assert visit.page.locator(".tt-parts").inner_text().endswith("1 of 22 parts are yours")

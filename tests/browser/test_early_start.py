@@ -38,7 +38,7 @@ def silent(context, site):
     visit.open_live(SHORT)
     visit.page.evaluate(
         """() => { globalThis.said = [];
-        const lines = document.querySelectorAll('.tt-live__status, body > [role=status]');
+        const lines = document.querySelectorAll('.tt-live__status, body > [role=log]');
         for (const line of lines) new MutationObserver(() => said.push(line.textContent))
             .observe(line, {childList: true, characterData: true, subtree: true}); }"""
     )

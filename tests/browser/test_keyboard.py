@@ -34,7 +34,7 @@ def test_a_chapter_can_be_completed_by_keyboard_alone(visit):
     """Skip what precedes the text, edit a cell, leave the editor, run it, answer a question."""
     page = visit.open_live(SHORT)
     assert "Skip to main content" in focus_after(page, "Tab")["text"]
-    page.keyboard.press("Enter")
+    assert focus_after(page, "Enter")["tag"] == "H1"
     first = tab_to(page, "Edit")
     assert first["inArticle"]
     page.keyboard.press("Enter")

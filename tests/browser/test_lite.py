@@ -57,9 +57,9 @@ def test_a_chapter_runs_in_jupyterlite(visit, context):
     if not (SITE / "lite" / "lab" / "index.html").exists():
         pytest.fail("there is no JupyterLite: run `make live`, then `make book`", pytrace=False)
     page = visit.open_live(SHORT)
-    page.locator(".dropdown-launch-buttons button").click()
+    page.get_by_role("button", name="Open in…").click()
     with context.expect_page() as opening:
-        page.locator(".dropdown-launch-buttons").get_by_text("JupyterLite").click()
+        page.locator(".tt-open").get_by_text("JupyterLite").click()
     lab = opening.value
     lab.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
     lab.locator(IDLE).wait_for(state="attached")  # what is asked of a kernel before that is lost

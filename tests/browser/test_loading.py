@@ -144,9 +144,9 @@ def test_the_library_and_fresh_random_numbers_come_after_the_snapshot(visit):
     """The library for products, everywhere; and random numbers are not everybody's same."""
     code = """
         import random, numpy, tinytorch.training
-        from tinytorch.core import functional, products
-        assert products.matmul is not numpy.matmul, "the library is not there"
-        assert functional.matmul is products.matmul and functional.dot is products.dot
+        from tinytorch.core import functional, kernels
+        assert kernels.matmul is not numpy.matmul, "the library is not there"
+        assert functional.matmul is kernels.matmul and functional.dot is kernels.dot
         print(random.random(), numpy.random.rand())
     """
     printed = []

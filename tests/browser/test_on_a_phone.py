@@ -149,3 +149,13 @@ def test_punctuation_stays_with_its_formula(visit):
     for width in range(320, 480, 16):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate(apart) == [], width
+
+
+def test_the_landing_page_is_at_most_five_screens(visit):
+    visit.page.set_viewport_size(PHONE)
+    page = visit.open("book/intro")
+    page.locator(".tt-progress__text").wait_for()
+    page.locator(".tt-train").wait_for()
+    assert page.evaluate("document.documentElement.scrollHeight") <= 5 * PHONE["height"]
+    assert page.locator(".tt-play + ul > li").count() == 4
+    assert page.locator(".tt-panels li").count() == 7

@@ -266,7 +266,7 @@ def test_the_list_of_contents_folds_away_for_a_side_note_and_opens_by_keyboard(v
     assert contents.bounding_box()["height"] > folded
 
 
-@pytest.mark.parametrize("docname", ["book/embeddings/embedding-layer"])
+@pytest.mark.parametrize("docname", ["book/inside/what-it-knows"])
 def test_wide_figures_use_the_right_third_of_a_laptop(visit, docname):
     figure = visit.open(docname).locator("div.tag_full-width").first
     text = visit.page.locator("article section > p").first.bounding_box()

@@ -64,7 +64,7 @@ class Playground:
         fold = self.page.locator(f"[data-fold={name}]")
         if fold.get_attribute("open") is None:
             fold.evaluate(TOGGLED)
-            fold.locator("summary").click()
+            fold.locator("summary").first.click()
             self.page.evaluate("toggled.then(() => {})")
         self.settle()
         return fold

@@ -55,7 +55,7 @@ def test_success_is_announced_links_to_the_next_exercise_and_saves_the_code(open
     ids = boxes.evaluate_all("(boxes) => boxes.map((box) => box.id)")
     number = solve(visit, ids[0])
     said = visit.page.evaluate(VOICE)
-    assert said.startswith("exercise 1: Solved: 1 of 1 point.") and "Next: Exercise " in said
+    assert "exercise 1: Solved: 1 of 1 point." in said and "Next: Exercise " in said
     assert cell(visit, number).locator('.tt-report[data-state="solved"]').count() == 1
     assert focused(visit) == "Check exercise 1"
     assert visit.page.locator(".tt-live__points").inner_text().startswith("You have 1 of ")
@@ -171,7 +171,7 @@ def test_two_solved_parts_are_kept_and_make_a_file_on_another_page(opened):  # n
     visit = opened("book/embeddings/token-embeddings")
     number = solve(visit, "ex-tok-lookup")
     report = cell(visit, number).locator(".tt-report__kept").inner_text()
-    assert report.startswith("The lookup is yours now: 1 of 22 parts.")
+    assert report.startswith("The lookup is yours now: 1 of 22 parts for your GPT.")
     visit = opened("book/transformer/normalisation-and-mlp")
     number = stub(visit, "ex-norm-layer")
     solve(visit, "ex-norm-layer")

@@ -164,7 +164,7 @@ def test_a_file_is_chosen_with_the_keyboard_and_the_result_is_announced(yours):
         choose.press("Enter")
     chooser.value.set_files({"name": "a.txt", "mimeType": "text/plain", "buffer": POEM.encode()})
     said = until(yours, "The cells now find it")
-    assert yours.page.locator("body > [role=status]").inner_text() == said
+    assert yours.page.locator("body > [role=log] > :last-child").inner_text() == said
 
 
 def test_several_files_are_refused_and_a_missed_drop_does_not_leave_the_page(yours):

@@ -13,6 +13,7 @@ EXTENSIONS = (
     "_ext.directives.page_measures",
     "_ext.directives.folds_and_predictions",
     "_ext.directives.exercises",
+    "_ext.directives.tables",
     "_ext.execution.cached_runs",
     "_ext.notebooks.builder",
     "_ext.directives.playground",

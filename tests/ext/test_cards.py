@@ -49,7 +49,6 @@ def test_a_card_has_its_question_prerequisites_difficulty_and_reading_time(tmp_p
     assert '<span class="visually-hidden">2 of 5</span>' in page
     assert "about 1 min" in page
     assert "Run time" not in page  # nothing was executed
-    assert 'href="https://github.com/a/b/blob/main/book/index.md">Read the source</a>' in page
 
 
 def test_the_map_on_a_card_leads_to_its_part_at_work(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 from drawings import DRAWINGS, after_smaller_and_faster
 
-from tinytorch.models.acceptance import acceptance_rate
+from tinytorch.models.speculative import acceptance_rate
 
 
 def test_the_words_have_the_numbers_of_the_bars():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from _ext.addresses import package_requirement, released_tag, repository_url, site_url
-from _ext.launch_links import fix_button, launch_links, name_repository
+from _ext.launch_links import launch_links, name_repository
 from small_site import build
 
 OPTIONS = {
@@ -55,15 +55,6 @@ def test_without_its_notebook_a_chapter_offers_neither_colab_nor_a_download(tmp_
 
 def test_a_page_without_code_offers_only_its_source(tmp_path):
     assert set(launch_links(application(tmp_path, executable=False), PAGE)) == {"Source"}
-
-
-def test_a_button_that_leads_nowhere_is_dropped_and_others_are_left_alone():
-    links = {"Binder": "https://binder.example/x"}
-    binder = {"text": "Binder", "url": "broken"}
-    assert fix_button(binder, links)
-    assert binder["url"] == "https://binder.example/x"
-    assert not fix_button({"text": "Colab", "url": "broken"}, links)
-    assert fix_button({"text": ".md", "url": "here.md"}, links)
 
 
 def test_a_workflow_names_its_own_repository(monkeypatch):

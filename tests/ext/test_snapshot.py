@@ -49,7 +49,7 @@ def test_only_what_a_page_imports_is_unpacked(root):
         ("numpy/core/include/numpy/array.h", True),
         ("matplotlib/mpl-data/fonts/ttf/DejaVuSans.ttf", False),
         ("matplotlib/mpl-data/fonts/afm/phvr8a.afm", True),
-        ("tinytorch/core/wasm/products.wasm", False),
+        ("tinytorch/core/wasm/kernels.wasm", False),
     ],
 )
 def test_files_that_no_page_uses_are_left_out(name, left_out):

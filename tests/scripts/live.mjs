@@ -13,6 +13,7 @@ const LIVE = new URL("../../book/_static/live/", import.meta.url);
 // Stands in the place of a Worker. `Python.begins` says how it starts; `Python.all` are those that were started.
 export class Python {
   static all = [];
+  static told = new Set(); // what the service worker has heard
   static begins = (python) => python.say({ type: "ready", times: {} });
 
   constructor() {
@@ -38,7 +39,7 @@ export class Python {
 
   postMessage(message) {
     this.heard.push(message);
-    if (message.type === "start") this.interrupt = message.interrupt;
+    if (message.type === "start") Object.assign(this, { interrupt: message.interrupt, word: message.word });
     if (message.type === "start") queueMicrotask(() => Python.begins(this));
     else if (message.type === "run") queueMicrotask(() => this.#run(message));
     else if (message.type !== "mount") queueMicrotask(() => this.say({ type: "done", id: message.id, ...Python.files(message) }));
@@ -67,7 +68,7 @@ export class Python {
         ok = false;
       }
       if (word === "forever") {
-        while (!this.ended && !this.interrupt?.[0]) await pause(1);
+        while (!this.ended && !this.interrupt?.[0] && !Python.told.has(`${this.word}-${id}`)) await pause(1);
         tell({ kind: "error", name: "KeyboardInterrupt", text: "Stopped." });
         ok = false;
       }
@@ -118,7 +119,17 @@ export async function openLive(markup, infos, { data = {}, kept = {}, asked = []
 export class Live {
   cells = globalThis.tinytorchLive.cells;
   kernel = globalThis.tinytorchLive.kernel;
-  voice = document.body.querySelector("div[role=status]");
+  said = document.body.querySelector("div[role=log]");
+  errors = document.body.querySelector("div[aria-live=assertive]");
+
+  // What a screen reader was told, and the last of it.
+  get heard() {
+    return [...this.said.children, ...this.errors.children].toSorted((a, b) => a.dataset.at - b.dataset.at).map((each) => each.textContent);
+  }
+
+  get voice() {
+    return { textContent: this.heard.at(-1) };
+  }
 
   cell(number) {
     return this.cells[number - 1];

@@ -77,6 +77,21 @@ test("the output is announced once and shortened", async () => {
   assert.equal(live.voice.textContent, `cell 2: finished\n${"x".repeat(200)} …`);
 });
 
+test("no message takes the place of another, an error interrupts, and what has been read goes", async (t) => {
+  const live = await openLive(cell("say a") + cell("fail E"), [{}, {}]);
+  const texts = (region) => region.children.map((each) => each.textContent);
+  live.press(1, "Run");
+  live.press(2, "Run");
+  await live.ended(2, "error");
+  live.cell(1).reset();
+  assert.deepEqual(texts(live.said), ["Loading Python", "cell 1: finished\na", "cell 1 is as the book has it"]);
+  assert.deepEqual(texts(live.errors), ["cell 2: It is E."]);
+  const later = performance.now() + 11_000;
+  t.mock.method(performance, "now", () => later);
+  live.cell(2).reset();
+  assert.deepEqual(texts(live.said), ["cell 2 is as the book has it"]);
+});
+
 test("long output and progress lines are kept short", async () => {
   const live = await openLive(cell("say 1 %\\r2 %\\r99 %\nsay long\\rs") + cell(`say ${"y".repeat(250_000)}\nsay z`), [{}, {}]);
   live.press(1, "Run");
@@ -135,7 +150,7 @@ test("only the cells that a check needs run before it", async () => {
   live.press(5, "Check");
   await live.until(() => live.status(5) === "Not yet. 1 cell above ran first.");
   assert.ok(live.voice.textContent.endsWith("1 cell above ran first."));
-  assert.ok(live.voice.textContent.includes("Not yet: 0 of 1 check passed. The first that does not hold: it adds."));
+  assert.ok(live.heard.at(-2).includes("Not yet: 0 of 1 check passed. The first that does not hold: it adds."));
   assert.equal(live.cell(5).runButton.getAttribute("aria-label"), "Check exercise 1");
   assert.deepEqual(live.ran, [1, 5]);
 });
@@ -173,7 +188,30 @@ for (const [why, change, act] of [
   });
 }
 
-const ALL = '<p class="tt-live-intro" hidden>Run it. <button disabled>Run all cells</button></p>';
+test("Run to here runs what is above that has not run, says how long it takes, and can be stopped", async () => {
+  const live = await quick({ expected: 5 }), toHere = live.cell(4).button.toHere;
+  assert.ok(live.cell(1).button.toHere.hidden, "nothing is above it");
+  assert.equal(toHere.textContent, "Run to here, about 5 s");
+  assert.equal(toHere.getAttribute("aria-label"), "Run to here, about 5 s: 3 cells above, then cell 4");
+  live.press(2, "Run");
+  await live.ended(2);
+  assert.ok(toHere.getAttribute("aria-label").includes(": 2 cells above"));
+  live.cell(1).write("a = 1\nforever");
+  toHere.click();
+  await live.until(() => live.cell(1).element.dataset.live === "running");
+  assert.ok(toHere.hidden && live.status(4) === "Running cell 1 above: 1 of 2");
+  live.press(4, "Stop");
+  await live.until(() => live.status(4) === "Stopped");
+  live.cell(1).write("a = 1");
+  assert.ok(!toHere.hidden);
+  live.press(4, "Run to here");
+  await live.ended(4);
+  assert.deepEqual(live.ran, [1, 2, 3, 4]);
+  assert.ok(toHere.hidden && live.cell(5).button.toHere.hidden, "nothing above is left to run");
+});
+
+const ALL = '<p class="tt-live-intro" hidden>Run it. <button class="tt-live__all" disabled>Run all cells</button></p>';
+const BAR = '<div class="article-header-buttons"><button class="tt-live__all" disabled>Run all</button></div>';
 const whole = (codes, infos = codes.map(() => ({}))) => openLive(
   codes.map((code, i) => cell(code, { tags: infos[i].tags })).join(""), infos, { body: ALL });
 const head = () => document.querySelector(".tt-live-intro");
@@ -216,6 +254,19 @@ test("running all cells ends at one that fails, or when it is stopped", async ()
   await live.until(() => all.textContent === "Run all cells");
   assert.ok(head().textContent.endsWith("Stopped at cell 2."));
   assert.equal(live.cell(3).ran, null);
+});
+
+test("the toolbar's button does the same, and shows how far it is", async () => {
+  const live = await openLive(cell("say a") + cell("forever") + cell("say c"), [{ expected: 40 }, {}, {}], { body: BAR + ALL });
+  const bar = document.querySelector(".article-header-buttons button");
+  assert.equal(bar.getAttribute("aria-label"), "Run all cells, about 40 s");
+  bar.click();
+  await live.until(() => bar.textContent === "Stop 2/3");
+  assert.ok(head().textContent.includes("Cell 2 of 3, about 40 s in all"));
+  assert.ok(live.button("Stop running all cells", head()), "both stop it");
+  bar.click();
+  await live.until(() => bar.textContent === "Run all");
+  assert.ok(head().textContent.endsWith("Stopped at cell 2."));
 });
 
 test("Python is asked which names are missing if the build does not know", async () => {
@@ -281,6 +332,25 @@ test("without shared memory Stop ends Python, and the names with it", async () =
   assert.equal(live.status(2), "Stopped, and Python with it: run the cells above again. Once you have reloaded the page, Stop ends the cell alone");
   assert.ok(Python.all[0].ended);
   assert.deepEqual(live.ran, []);
+});
+
+test("on a first visit the service worker hands Stop on, and the names stay", async () => {
+  const live = await openLive(cell("a = 1") + cell("forever") + cell("uses a\nsay a"), [{}, {}, {}]);
+  navigator.serviceWorker = { controller: { postMessage: ({ stop }) => Python.told.add(stop) } };
+  Python.begins = (python) => python.say({ type: "ready", times: {}, word: python.word });
+  live.press(1, "Run");
+  await live.ended(1);
+  for (let i = 0; i < 2; i += 1) { // each run has a word of its own
+    live.press(2, "Run");
+    await live.until(() => live.cell(2).element.dataset.live === "running");
+    live.press(2, "Stop");
+    await live.ended(2, "error");
+    assert.equal(live.status(2), "Stopped");
+    live.cell(2).element.dataset.live = "";
+  }
+  live.press(3, "Run");
+  assert.equal(await live.ended(3), "a\n");
+  assert.equal(Python.all.length, 1);
 });
 
 test("with shared memory Stop interrupts the cell alone; a second press ends Python", async () => {

@@ -247,19 +247,19 @@ test("a part that a check accepts is greeted, counted and marked, and leads to t
   const live = await withParts();
   assert.deepEqual([chip(), marked()], ["Your GPT:  0 of 3 parts are yours", []]);
   await accepted(live, "lookup");
-  assert.equal(greeted(live).textContent, "The lookup is yours now: 1 of 3 parts. Next open part: heads, Exercise 2 of Heads");
+  assert.equal(greeted(live).textContent, "The lookup is yours now: 1 of 3 parts for your GPT. Next open part: heads, Exercise 2 of Heads");
   assert.equal(greeted(live).querySelector("a").getAttribute("href"), "heads.html#ex-h");
-  assert.ok(live.voice.textContent.includes("The lookup is yours now: 1 of 3 parts. Next open part: heads, Exercise 2 of Heads"));
+  assert.ok(live.heard.at(-2).includes("The lookup is yours now: 1 of 3 parts for your GPT. Next open part: heads, Exercise 2 of Heads"));
   assert.deepEqual([chip(), marked()], ["Your GPT:  1 of 3 parts are yours", ["part-lookup"]]);
   await accepted(live, "lookup");
-  assert.ok(greeted(live).textContent.startsWith("The lookup is yours: 1 of 3 parts."), "it was already");
+  assert.ok(greeted(live).textContent.startsWith("The lookup is yours: 1 of 3 parts for your GPT."), "it was already");
 });
 
 test("two parts that stand in one place count once, and the last part leads to the list", async () => {
   const live = await withParts({ kept: { "tinytorch-book:parts heads": '"# heads"', "tinytorch-book:parts draw": '"# draw"' } });
   assert.deepEqual([chip(), marked()], ["Your GPT:  2 of 3 parts are yours", ["part-heads", "part-draw"]]);
   await accepted(live, "heads with a cache");
-  assert.equal(greeted(live).textContent, "The heads with a cache are yours now: 2 of 3 parts. Next open part: lookup, Exercise 1");
+  assert.equal(greeted(live).textContent, "The heads with a cache are yours now: 2 of 3 parts for your GPT. Next open part: lookup, Exercise 1");
   await accepted(live, "lookup");
   assert.equal(greeted(live).textContent, "The lookup is yours now, and with it all 3 parts. Make your GPT of them");
   assert.equal(greeted(live).querySelector("a").getAttribute("href"), "your-gpt.html#your-parts");
@@ -278,12 +278,14 @@ test("another tab's part is counted here, and a forgotten one no longer", async 
 
 test("success is announced, remembered and counted, and links to the next exercise", async () => {
   const live = await exercises(), progress = document.querySelector(".tt-progress");
-  assert.ok(progress.textContent.startsWith("What you do here is remembered in your browser and nowhere else."));
+  assert.ok(progress.textContent.startsWith("What you do here is remembered in this browser only."));
   assert.equal(progress.querySelectorAll("button:not([hidden])").length, 1, "to read back");
   assert.equal(document.querySelector(".tt-live__count"), null);
   await check(live, 1, told(true, { part: { name: "lookup", section: "# lookup" }, kept: "yes" }));
-  assert.equal(live.voice.textContent,
-    "exercise 1: Solved: 2 of 2 points. Kept as your part “lookup”, with your progress: a model at the end of the book is made of it.\nNext: Exercise 2, The ex-b");
+  assert.deepEqual(live.heard.slice(-2), [
+    "exercise 1: Solved: 2 of 2 points. Kept as your part “lookup” of the published model, with your progress.",
+    "Next: Exercise 2, The ex-b",
+  ]);
   assert.deepEqual(Object.keys(kept()).filter((name) => !name.startsWith("edits")).toSorted(), ["hints ex-a/1", "parts lookup", "solved ex-a", "sources a_check"]);
   assert.deepEqual([kept()["sources a_check"], kept()["parts lookup"]], [["mine"], "# lookup"]);
   assert.equal(live.status(1), "Solved");

@@ -319,7 +319,7 @@ function worker({ caches = undefined } = {}) {
     await Promise.all(waiting);
     return got;
   };
-  return { ask, fetched, serve, names: () => [...kept.keys()].map((url) => url.replace(SITE, "")) };
+  return { ask, fetched, serve, hear: (data) => acts.message({ data }), names: () => [...kept.keys()].map((url) => url.replace(SITE, "")) };
 }
 
 test("the book's pages and its worker get the headers of isolation, nothing else does", async () => {
@@ -334,6 +334,14 @@ test("the book's pages and its worker get the headers of isolation, nothing else
     assert.equal(await ask(path, how), null, path);
   }
   assert.deepEqual(names(), [], "a page is never kept");
+});
+
+test("Python is told once that its reader wants to stop, and nothing else is asked for it", async () => {
+  const { ask, hear, fetched } = worker(), said = async (word) => (await ask(`_static/live/stop?${word}`)).text();
+  assert.equal(await said("a-1"), "go");
+  hear({ stop: "a-1" });
+  assert.deepEqual([await said("a-2"), await said("a-1"), await said("a-1")], ["go", "stop", "go"]);
+  assert.deepEqual(fetched, []);
 });
 
 test("a file is not requested again until its version changes", async () => {

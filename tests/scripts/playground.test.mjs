@@ -149,11 +149,11 @@ test("a typed beginning changes tokens, bars and, after a rest, the address", as
   const play = await Play.open();
   assert.equal(play.said("count"), "The model reads 3 tokens: words or pieces of words");
   const scale = play.part("bars").parentNode.querySelector(".tt-play__scale :last-child");
-  assert.equal(scale.textContent, "to 25 %");
+  assert.equal(scale.textContent, "full bar: 25 %");
   await play.type("Once upon a");
   assert.deepEqual(play.tokens, ["Once", " upon", " a"]);
   assert.deepEqual(play.rows[0], [" time", "100 %", "100 %"]);
-  assert.equal(scale.textContent, "to 100 %");
+  assert.equal(scale.textContent, "full bar: 100 %");
   await play.until(() => location.hash === "#play&text=Once+upon+a");
   await play.press("Mia was a");
   assert.deepEqual([play.text, play.tokens], ["Mia was a", ["M", "ia", " was", " a"]]);
@@ -513,7 +513,7 @@ test("surprise adds up to that of the truth and what is above it", async () => {
   assert.equal(rows.length, play.tokens.length);
   const cells = rows.map((row) => row.querySelectorAll("td").map((cell) => Number(cell.textContent.replace("−", "-"))));
   for (const [model, least, above] of cells) assert.ok(Math.abs(model - least - above) < 0.0151);
-  const total = cells.reduce((sum, [model]) => sum + model, 0), told = Number(play.said("surprise").split(" ")[1]);
+  const total = cells.reduce((sum, [model]) => sum + model, 0), told = parseFloat(play.said("surprise").split(" ")[1]);
   assert.ok(Math.abs(told - total) < 0.01 * cells.length);
   assert.match(play.said("surprise"), /the truth would have been surprised by [\d.]+\. That is [\d.]+ (more|less)/);
 });
@@ -575,10 +575,10 @@ test("the probe shows nothing where it has nothing to read", async () => {
   assert.deepEqual(play.hidden("child"), { girl: ["–", "–"], boy: ["–", "–"] });
   await play.press("Right before the animal");
   await play.change({ block: 1 });
-  assert.ok(play.said("believed").endsWith("the probe was fitted to the whole model."));
+  assert.ok(play.said("believed").endsWith("the reading is made for the whole model."));
   await play.change({ step: 2000 });
   await play.until(() => play.it.state.step === 2000);
-  assert.ok(play.said("believed").startsWith("The probe was fitted to the finished model."));
+  assert.ok(play.said("believed").startsWith("Only the numbers of the finished model can be read"));
 });
 
 test("without its probes the panel shows only the truth", async () => {
@@ -593,13 +593,13 @@ test("without its probes the panel shows only the truth", async () => {
 
 const ABOUT_POND = "#play&text=One+sunny+morning+Tom+walked+to+the+pond.+There+he+met+a";
 
-test("a question about the text is answered, beside the posterior", async () => {
+test("a question about the text is answered, beside the truth", async () => {
   const play = await Play.open(ABOUT_POND);
   assert.ok(!asked.some((name) => name.includes("answering")), "until it is asked for");
   await play.open("ask");
   await play.until(() => play.said("answered"));
   assert.equal(play.said("answered"), "Asked “Which animal?” after “…to the pond. There he met a”, it would say “duck”. It believes in that with "
-    + "44 %; the posterior gives it 50 %. Among the answers alone, belief and posterior have 95 % in common.");
+    + "44 %; in truth it has 50 %. Among the answers alone, belief and truth have 95 % in common.");
   assert.equal(play.said("voice"), play.said("answered"));
   assert.deepEqual([play.hidden("answers").duck, play.hidden("answers").fox], [["44 %", "50 %"], ["0.2 %", "0 %"]]);
   assert.deepEqual(play.hidden("otherAnswers")["I do not know"], ["5.2 %", "–"]);
@@ -613,11 +613,11 @@ test("a question about the text is answered, beside the posterior", async () => 
   assert.notEqual(play.hidden("answers").Tom[1], "100 %");
 });
 
-test("what is no story has no posterior, and the model believes something all the same", async () => {
+test("what is no story has no truth, and the model believes something all the same", async () => {
   const play = await Play.open("#play&text=The+dragon+said&about=place");
   assert.ok(play.place.querySelector("[data-fold=ask]").open, "what a link has changed is seen");
   await play.until(() => play.said("answered"));
-  assert.match(play.said("answered"), /^Asked “Where\?” after “The dragon said”, it would say .* No story goes on like this, so there is no posterior;/);
+  assert.match(play.said("answered"), /^Asked “Where\?” after “The dragon said”, it would say .* No story goes on like this, so there is no truth;/);
   for (const [believed, posterior] of Object.values(play.hidden("answers"))) assert.ok(believed !== "–" && posterior === "–");
   for (const typed of BAD) {
     await play.type(typed);

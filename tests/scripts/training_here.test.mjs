@@ -384,7 +384,7 @@ test("the panel shows the loss, bars and what the model writes", async () => {
   const panel = await Panel.open();
   await panel.trains(20);
   assert.equal(panel.said("state"), "Paused after 20 steps (the book’s size, seed 0).");
-  assert.equal(panel.said("loss"), "4.97 nats on stories that it has not read. Nobody can expect less than 0.38, the exact entropy: the dashed line.");
+  assert.equal(panel.said("loss"), "4.97 on stories that it has not read. Nobody can expect less than 0.38, the dashed line.");
   assert.match(panel.said("after"), /“One sunny morning”$/);
   assert.match(panel.said("common"), /^(Far|Some way) from the truth\./);
   await panel.until(() => panel.panel.texts.every(({ written }) => written.textContent));
@@ -421,8 +421,8 @@ test("while it trains, little is said aloud", async () => {
   performance.now = () => { now += 6000; return now; };
   await panel.trains(30);
   delete performance.now;
-  const told = panel.heard.filter((text) => text.includes("nats"));
-  assert.ok(told.length && told.every((text) => /^\d+ steps, \d\.\d\d nats\.$/.test(text)), told.join());
+  const told = panel.heard.filter((text) => text.includes("surprise"));
+  assert.ok(told.length && told.every((text) => /^\d+ steps, surprise \d\.\d\d\.$/.test(text)), told.join());
 });
 
 test("where the page's Python does not come, that is said and not that a press would help", async () => {

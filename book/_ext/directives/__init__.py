@@ -1,1 +1,1 @@
-"""What a page is written with: directives, figures, formulas and citations."""
+"""What a page is written with: directives, figures, tables, formulas and citations."""

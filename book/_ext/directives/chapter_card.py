@@ -22,7 +22,6 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from ..launch_links import launch_links
 from ..live import live_cells
 from .drawing import drawing_node, note_sources
 from .elements import build, with_class
@@ -30,14 +29,6 @@ from .playground import map_anchor
 
 logger = logging.getLogger(__name__)
 
-LAUNCH_LABELS = {
-    "Colab": "Open in Colab",
-    "Binder": "Open in Binder",
-    "JupyterLite": "Open in JupyterLite",
-    ".ipynb": "Download the notebook",
-    "Source": "Read the source",
-}
-INSIDE = ("JupyterLite", ".ipynb")  # of the site itself
 BELIEVE = (  # before, in and after the name of the box
     "Only Python? A box ",
     "What you may believe for now",
@@ -90,8 +81,8 @@ class reading_time(nodes.General, nodes.Element):
     """Stands for the reading time until the page has been read (`page_measures.py`)."""
 
 
-class measured(nodes.General, nodes.Element):
-    """Stands for what is known only when the page has been executed: run time, launch links."""
+class run_time_place(nodes.General, nodes.Element):
+    """Stands for the run time until the page has been executed."""
 
 
 class ChapterCard(SphinxDirective):
@@ -118,7 +109,7 @@ class ChapterCard(SphinxDirective):
             *fact("Before this", *self.prerequisites()),
             *fact("Difficulty", *stars(int(self.options["difficulty"]))),
             *fact("Reading time", reading_time()),
-            measured(kind="run-time"),
+            run_time_place(),
             classes="tt-card__facts",
         )
         objectives = build("div", classes="tt-card__objectives")
@@ -129,7 +120,6 @@ class ChapterCard(SphinxDirective):
         lit = LIT.get(self.env.docname.rsplit("/", 1)[-1])
         more += self.map(lit) if lit else []
         card += [more, nodes.raw("", FOLD_ON_A_PHONE, format="html")]
-        card += measured(kind="launch")
         note_sources(self.env)
         self.set_source_info(card)
         return [card]
@@ -205,34 +195,11 @@ def add_to_card(doctree: nodes.document, line: nodes.Node) -> None:
         return
 
 
-def fill_measured(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Fill in the measured run time and the launch links; the page has been executed by now.
-
-    Both belong to a page of the site; elsewhere their places stay empty.
-    """
-    for place in list(doctree.findall(measured)):
-        if app.builder.format != "html":
-            place.parent.remove(place)
-            continue
-        found = run_time(app, docname) if place["kind"] == "run-time" else launch(app, docname)
-        place.replace_self(found)
-
-
-def run_time(app: Sphinx, docname: str) -> list[nodes.Node]:
-    """Describe how long the page's cells take in the browser, as the cells themselves do."""
-    text = live_cells.run_time(app, docname)
-    return fact("Run time", nodes.Text(text)) if text else []
-
-
-def launch(app: Sphinx, docname: str) -> list[nodes.Node]:
-    """Make the list of the page's launch links."""
-    links = launch_links(app, docname)
-    items = [
-        build("li", nodes.reference("", text, refuri=links[label], internal=label in INSIDE))
-        for label, text in LAUNCH_LABELS.items()
-        if label in links
-    ]
-    return [build("ul", *items, classes="tt-card__launch")]
+def fill_run_time(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Fill in, on a page of the site, how long its cells take in the browser."""
+    for place in list(doctree.findall(run_time_place)):
+        text = live_cells.run_time(app, docname) if app.builder.format == "html" else ""
+        place.replace_self(fact("Run time", nodes.Text(text)) if text else [])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -240,8 +207,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension(f"{__package__}.drawing")
     app.setup_extension(f"{__package__}.elements")
     app.add_node(reading_time)
-    app.add_node(measured)
+    app.add_node(run_time_place)
     app.add_directive("chapter-card", ChapterCard)
     app.connect("doctree-read", mention_beliefs)
-    app.connect("doctree-resolved", fill_measured)
+    app.connect("doctree-resolved", fill_run_time)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

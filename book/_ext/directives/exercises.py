@@ -34,6 +34,10 @@ KINDS = {
 POINTS = re.compile(r",\s*(\d+) points?$")
 
 
+class heading(nodes.title):
+    """The title line of an exercise, in HTML."""
+
+
 class KindOfExercise(ExerciseDirective):
     """An exercise that says of which kind it is."""
 
@@ -59,7 +63,20 @@ def show_kinds(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for exercise in doctree.findall(is_exercise_node):
         title = exercise.children[0]
         kind = build("span", text=KINDS[exercise["kind"]], classes="tt-kind")
-        title += [nodes.Text(" "), kind]
+        exercise.replace(title, heading("", "", *title.children, nodes.Text(" "), kind))
+
+
+def open_heading(translator: Any, node: heading) -> None:
+    """Write a title line as a heading, by which a screen reader goes from exercise to exercise."""
+    start = len(translator.body)
+    translator.visit_title(node)
+    role = '<p role="heading" aria-level="3" '
+    translator.body[start] = translator.body[start].replace("<p ", role, 1)
+
+
+def close_heading(translator: Any, node: heading) -> None:
+    """Close a title line."""
+    translator.depart_title(node)
 
 
 def title_and_points(exercise: nodes.Element) -> tuple[str, int]:
@@ -105,6 +122,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.setup_extension("sphinx_exercise")
     app.add_directive("exercise", KindOfExercise, override=True)
+    app.add_node(heading, html=(open_heading, close_heading))
     app.connect("env-get-updated", count_as_sphinx, priority=499)  # Sphinx counts at 500
     app.connect("env-get-updated", count_by_chapter, priority=501)
     app.connect("doctree-resolved", name_the_chapter)

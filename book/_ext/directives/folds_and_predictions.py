@@ -32,6 +32,7 @@ that leads into it, and for printing.
 
 import re
 from collections.abc import Iterator
+from html import escape
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -50,8 +51,9 @@ BOX, ANSWER = "tt-prediction", "tt-answer"
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 OPENS_DEEPER = '<details class="tt-fold tt-deeper"><summary>'
 OPENS_ANSWER = (
-    f'<details class="tt-fold {ANSWER}"><summary><span class="{ANSWER}__show">Show me</span>'
-    f'<span class="{ANSWER}__hide">Hide the answer</span></summary>'
+    f'<details class="tt-fold {ANSWER}"><summary><span class="{ANSWER}__show">Show me'
+    f'<span class="visually-hidden"> the answer</span></span><span class="{ANSWER}__hide">'
+    f'Hide the answer</span><span class="visually-hidden"> ({{}})</span></summary>'
 )
 
 
@@ -159,7 +161,8 @@ def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         return
     for box in list(predictions(doctree)):
         section = box.parent
-        section.insert(section.index(box) + 1, html(OPENS_ANSWER))
+        opens = OPENS_ANSWER.format(escape(section[0].astext().removeprefix(DEEPER)))
+        section.insert(section.index(box) + 1, html(opens))
         section += html("</details>")
     for section in list(doctree.findall(nodes.section)):
         if is_deeper(section):

@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 PAGE = "book/playground"
-ABOVE = "More questions about a text, on the page to play on:"
+ABOVE = "More questions, on the page to play on:"
 # Each panel's name, its question, and its picture, 96 by 48, in the classes of `door.css`.
 TOKENS = "".join(f'<rect x="{x}" y="34" width="18" height="10" rx="3"/>' for x in (4, 28, 52, 76))
 PANELS = {

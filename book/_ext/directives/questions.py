@@ -21,8 +21,9 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from .elements import build
+from .elements import build, with_class
 
+BOX = "tt-reflect"
 MARKS = {"[x] ": True, "[X] ": True, "[ ] ": False}
 
 
@@ -39,7 +40,7 @@ class Reflect(SphinxDirective):
         *question, choices = content.children or [None]
         if not question or not isinstance(choices, nodes.bullet_list):
             raise self.error("a reflect needs a question and then a list of choices")
-        box = build("div", classes="tt-reflect", role="group", **{"aria-label": "Question"})
+        box = build("div", classes=BOX, role="group")
         self.set_source_info(box)
         if "label" in self.options:
             box["names"].append(nodes.fully_normalize_name(self.options["label"]))
@@ -72,8 +73,16 @@ class Reflect(SphinxDirective):
         )
 
 
+def number(app: Sphinx, doctree: nodes.document) -> None:
+    """Name the questions of a page by their numbers."""
+    boxes = [*with_class(doctree, BOX)]
+    for place, box in enumerate(boxes, start=1):
+        box["html"]["aria-label"] = f"Question {place} of {len(boxes)}"
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.setup_extension(f"{__package__}.elements")
     app.add_directive("reflect", Reflect)
+    app.connect("doctree-read", number)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -23,7 +23,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from ..execution.cell_times import MEASURED, TIMES, key_of, read_json
-from ..launch_links import launch_links
+from ..launch_links import RUN_HERE, launch_links
 from .live_site import start_of
 
 logger = logging.getLogger(__name__)
@@ -141,6 +141,9 @@ def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             n for n in doctree.findall(nodes.Element) if "tt-play" in n.get("classes", ())
         ]:
             play.parent.insert(play.parent.index(play), nodes.raw("", CONTINUE, format="html"))
+    cells = (n for n in doctree.findall(nodes.container) if n.get("nb_element") == "cell_code")
+    if (first_cell := next(filter(describe, cells), None)) is not None:
+        first_cell["ids"].append(RUN_HERE)
     card = next(
         (n for n in doctree.findall(nodes.Element) if "tt-card" in n.get("classes", ())), None
     )

@@ -29,6 +29,7 @@ BESIDES = [  # modules of the pages' Python that belong to no package
     Path("book/_static/live/plain_errors.py"),
     Path("book/_static/live/shape_errors.py"),
     Path("book/_static/live/own_lines.py"),
+    Path("book/_static/live/step_through.py"),
     Path("book/_static/live/page_backend.py"),
     Path("book/_ext/directives/inline_svg.py"),
 ]

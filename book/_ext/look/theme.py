@@ -34,6 +34,9 @@ SEARCH_BUTTON = re.compile(
 SEARCH_FORM = re.compile(r'(<form class="bd-search\b.*?)(\s*</form>)', re.S)
 SUBMIT = '<button type="submit" class="btn btn-sm visually-hidden-focusable">Search</button>'
 
+SKIP = 'href="#main-content"'
+HEADING = re.compile(r'(<article class="bd-article".*?<h1)(?=>)', re.S)
+
 TITLE_TWICE = re.compile(r"<title>(.*?) &#8212; \1</title>")
 VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 PICTURE = re.compile(r"<img (?!loading=)")
@@ -187,7 +190,7 @@ def complete_pages(app: Sphinx) -> None:
 
 def fixed(page: str) -> str:
     """Correct a page; what is right already stays as it is."""
-    page = with_lazy_pictures(with_icons(with_names(with_one_of_each(page))))
+    page = with_lazy_pictures(with_icons(with_names(with_way_in(with_one_of_each(page)))))
     page = FORMULA.sub(with_its_signs, with_whole_words(with_scheme(page)))
     page = UNSEEN.sub(lambda found: repr(found[0])[1:-1], page)  # outputs.js does the same
     return OUTPUT.sub(with_soft_breaks, page)
@@ -207,6 +210,16 @@ def with_scheme(page: str) -> str:
     """
     page = page.replace(NO_SCHEME, SCHEME)
     return page.replace(FIRST_SCRIPT, f"{FIRST_SCRIPT}\n    {STAND_IN}", 1)
+
+
+def with_way_in(page: str) -> str:
+    """Let the link that skips the menus lead to the heading, past the buttons above it.
+
+    >>> with_way_in('<a href="#main-content"><article class="bd-article"><h1>')
+    '<a href="#page-heading"><article class="bd-article"><h1 id="page-heading" tabindex="-1">'
+    """
+    page, found = HEADING.subn(r'\1 id="page-heading" tabindex="-1"', page, count=1)
+    return page.replace(SKIP, 'href="#page-heading"') if found else page
 
 
 def with_lazy_pictures(page: str) -> str:

@@ -38,7 +38,7 @@ TIMED = "Times of the machine that made this book; yours will differ."
 # what works on a screen only, and what repeats in words what a screen reader is told elsewhere
 SCREEN_ONLY = (
     "script, noscript, button, [hidden], a.headerlink, .tt-live-plain, .tt-live-intro, "
-    ".tt-card__launch, .tt-live__first, .tt-card__more > summary, .tt-answer > summary, "
+    ".tt-live__first, .tt-card__more > summary, .tt-answer > summary, "
     ".tt-talk, .tt-parts, .tt-card__live, .tt-panels, p:has(+ .tt-panels)"
 )
 CANONICAL = re.compile(r'<link\b[^>]*rel="canonical"[^>]*\bhref="([^"]*)"')

@@ -8,6 +8,7 @@ import { Edit, memory, remembers } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
 import { OtherText, coming, drawBytes, duration, fetched, notLoaded } from "./rows.js";
 import { RunAndCheckButton, SLOW } from "./run_and_check_button.js";
+import { voice } from "./voice.js";
 
 const data = JSON.parse(document.getElementById("tt-live").textContent);
 const root = new URL(document.documentElement.dataset.content_root || "./", location.href);
@@ -20,10 +21,9 @@ const unfold = (element, folds) => {
   for (let fold = element.closest(folds); fold; fold = fold.parentElement.closest(folds)) fold.open = true;
 };
 
-// Says to a screen reader what the eye sees happen.
-const voice = make("div", "visually-hidden", "", { "aria-live": "polite", role: "status" });
-const announce = (text) => { voice.textContent = text; };
-const announceToo = (text) => announce(`${voice.textContent}\n${text}`);
+const announce = voice();
+
+const SOON = 500; // ms
 
 // As much of a text as one listens to.
 const shortened = (text, lines = 3, letters = 200) => {
@@ -33,6 +33,7 @@ const shortened = (text, lines = 3, letters = 200) => {
   return all.length > lines ? `${heard}\nand ${all.length - lines} more lines` : heard;
 };
 
+const STEPPED = { pages: /foundations|attention/, lines: 20 }; // where a cell can be stepped through, and how long it is
 let stubs = 0;
 
 class Cell {
@@ -70,11 +71,13 @@ class Cell {
     const bar = make("div", "tt-live__bar", "", { role: "group", "aria-label": this.name });
     this.button = new RunAndCheckButton(this, page);
     this.runButton = this.button.element;
+    this.stepButton = button("Step through", `Step through ${this.name}`, () => this.press(false, true));
+    this.stepButton.hidden = !this.#isStepped;
     this.editButton = button("Edit", `Edit ${this.name}`, () => this.edit());
     this.resetButton = button("Reset", `Reset ${this.name}`, () => this.reset());
     this.status = make("span", "tt-live__status");
     this.resetButton.hidden = true;
-    bar.append(this.runButton, this.editButton, this.resetButton, this.status);
+    bar.append(this.runButton, this.button.toHere, this.stepButton, this.editButton, this.resetButton, this.status);
     this.bar = bar;
     const input = this.element.querySelector(".cell_input");
     const fold = this.element.querySelector(":scope > details.hide");
@@ -102,7 +105,12 @@ class Cell {
     return this.source.replace(found, (_, start) => start + Number(this.size.value));
   }
 
-  press(small = false) {
+  get #isStepped() {
+    return STEPPED.pages.test(data.page) && this.source.split("\n").length <= STEPPED.lines;
+  }
+
+  press(small = false, steps = false) {
+    this.stepping = steps;
     return this.button.press(small);
   }
 
@@ -130,6 +138,8 @@ class Cell {
   #mark() {
     this.element.classList.toggle("tt-live--changed", this.changed);
     this.resetButton.hidden = !this.changed && !this.output.own;
+    this.stepButton.hidden = !this.#isStepped;
+    this.steps?.close();
     this.edits.write(this.changed ? this.source : undefined);
     this.other.show();
   }
@@ -140,7 +150,10 @@ class Cell {
     if (!this.editor) {
       this.say("Loading the editor …", "busy");
       const { openEditor } = await fetched("editor.js").catch(() => ({}));
-      if (!openEditor) return this.say("The editor could not be loaded: press Edit to try again.", "error");
+      if (!openEditor) {
+        this.say("The editor could not be loaded: press Edit to try again.", "error");
+        return announce(this.status.textContent, true);
+      }
       this.say("");
       if (this.editor) return;
       const stored = this.element.querySelector('.cell_input [class*="highlight-"]');
@@ -169,7 +182,10 @@ class Cell {
     }
     if (this.markup !== undefined) this.pre.innerHTML = this.markup;
     this.edited = undefined;
+    this.steps?.close();
+    this.stepButton.hidden = !this.#isStepped;
     this.ran = null;
+    for (const cell of cells) cell.button.offerToHere();
     this.output.restore();
     this.element.classList.remove("tt-live--editing", "tt-live--changed");
     this.element.removeAttribute("data-live");
@@ -178,23 +194,25 @@ class Cell {
     this.edits.write(undefined);
     this.other.show();
     this.say("");
-    announce(`${this.name} is as the book has it`);
     this.runButton.focus();
+    announce(`${this.name} is as the book has it`);
   }
 
   // Runs the cell; resolves as Kernel.run does.
-  async run({ small = false, force = false, quiet = false } = {}) {
+  async run({ small = false, force = false, quiet = false, steps = false } = {}) {
     const source = small ? this.smallSource : this.source;
     this.above?.remove();
+    this.steps?.close();
     if (!quiet) unfold(this.element, "details.tt-answer"); // who runs it wants to see what comes out
     this.button.offer("Stop");
     this.element.dataset.live = "waiting";
     this.say(kernel.state === "ready" ? "" : loading || "Waiting", "busy");
-    this.report = this.error = this.limit = null;
+    this.report = this.error = this.limit = this.record = null;
     running.add(this);
     const before = this.notRun;
+    let late; // what ends at once does not say that it has begun
     const result = await kernel.run({
-      source, force,
+      source, force, ...(steps && { steps }),
       asserts: !small, // they speak of the long run
       above: before.map((cell) => cell.source),
       title: this.name[0].toUpperCase() + this.name.slice(1),
@@ -205,21 +223,30 @@ class Cell {
         this.output.clear(begun.small);
         this.element.dataset.live = "running";
         this.say("Running", "busy");
-        if (!quiet) announce(`${this.name} is running`);
+        if (!quiet) late = setTimeout(() => announce(`${this.name} is running`), SOON);
       },
       onmessage: (message) => {
         if (message.kind === "report") this.report = message;
         if (message.kind === "error") this.error = message;
         if (message.kind === "limit") this.limit = message;
+        if (message.kind === "steps") this.record = message;
         this.output.add(message);
       },
     });
+    clearTimeout(late);
     running.delete(this);
     this.button.offer();
     if (result.needed) result.needed = result.needed.map((i) => before[i]);
     this.#ended(result, source, small, quiet);
     this.output.reachable();
+    if (this.record?.steps.length) await this.#showSteps(this.record);
     return result;
+  }
+
+  async #showSteps(record) {
+    const { Steps } = await fetched("steps.js").catch(() => ({}));
+    if (!Steps) this.say("The steps could not be loaded: press Step through to try again.", "error");
+    else if (this.record === record) this.steps = new Steps(this, record, announce);
   }
 
   #ended(result, source, small, quiet) {
@@ -234,16 +261,17 @@ class Cell {
       const failed = this.error?.name === "KeyboardInterrupt" ? "Stopped" : "ended with an error";
       const verdict = this.report && (this.report.passed ? "solved" : "error");
       this.say(result.ok ? said : failed, result.ok ? verdict ?? "" : "error");
-      if (!quiet || !result.ok) announce([`${this.name}: ${this.#heard(result.ok)}`, this.limit?.text].filter(Boolean).join("\n"));
+      if (!quiet || !result.ok) announce([`${this.name}: ${this.#heard(result.ok)}`, this.limit?.text].filter(Boolean).join("\n"), !result.ok);
     } else if (result.type === "stopped") {
       this.say(stopped(this, result), "error");
       announce(`${this.name}: ${this.status.textContent}`);
     } else if (result.type === "broken") {
       this.say(result.load ? notLoaded(result.text) : `Python could not run here: ${result.text}.`, "error");
-      announce(this.status.textContent);
+      announce(this.status.textContent, true);
       if (result.load) this.button.offerTry(small);
     }
     if (result.lost) for (const cell of cells) cell.ran = null;
+    for (const cell of cells) cell.button.offerToHere();
     this.resetButton.hidden = !this.changed && !this.output.own;
   }
 
@@ -297,7 +325,7 @@ async function runAll(list, goesOn = () => true, quiet = false) {
 
 const running = new Set(), waiting = new Set(); // the latter for cells above them
 const page = {
-  running, waiting, runAll, announce, announceToo,
+  running, waiting, runAll, announce,
   get cells() { return cells; },
   get kernel() { return kernel; },
   get loading() { return loading; },
@@ -334,10 +362,10 @@ const cells = [...document.querySelectorAll("div.cell")]
   .filter((element) => element.querySelector(".cell_input pre"))
   .map((element, i) => new Cell(element, data.cells[i] ?? { tags: [] }, i + 1));
 for (const cell of cells) {
+  cell.button.offerToHere();
   if (cell.runnable) continue;
   cell.bar.replaceChildren(make("span", "tt-live__status", "not run in the browser"));
 }
-document.body.append(voice);
 const intro = document.querySelector(".tt-live-intro");
 if (intro) {
   if (!remembers()) {
@@ -345,9 +373,13 @@ if (intro) {
     said.data = said.data.replace("What you write stays on this page.",
       "This browser keeps nothing for the book: what you write and solve is forgotten when you leave the page.");
   }
-  const all = intro.querySelector("button");
-  if (all) (await import("./run_all.js")).runAllCells(page, all);
   intro.hidden = false;
+}
+const all = [...document.querySelectorAll(".tt-live__all")];
+if (all.length) {
+  const { openHere, runAllCells } = await import("./run_all.js");
+  runAllCells(page, all);
+  for (const entry of document.querySelectorAll('.tt-open a[href="#run-here"]')) openHere(page, entry);
 }
 // parts that few pages have come where they are
 await exercises(data, cells, { button, announce });

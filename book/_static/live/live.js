@@ -5,6 +5,7 @@
   const plain = document.querySelector(".tt-live-plain");
   if (location.protocol === "file:" || typeof WebAssembly !== "object") {
     if (plain) plain.hidden = false;
+    for (const offer of document.querySelectorAll(".bd-header-article .tt-live__all, .tt-open a[href='#run-here']")) offer.remove();
     return;
   }
   import(new URL("cells.js", here)).catch((error) => {

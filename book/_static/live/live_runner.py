@@ -1,7 +1,8 @@
 """Runs the cells of a page in the reader's browser, in the manner of a notebook.
 
 The page's worker (`python_worker.js`) loads this file into Pyodide; it needs the standard library,
-`cell_names.py`, `plain_errors.py` and what these import, so the tests run it in any Python.
+`cell_names.py`, `plain_errors.py`, `step_through.py` and what these import, so that the tests run
+it in any Python.
 Everything a cell shows leaves through `emit`, one dictionary at a time, while the cell runs:
 
     {"kind": "stream", "name": "stdout", "text": "..."}     whole lines, or what was flushed
@@ -14,6 +15,7 @@ Everything a cell shows leaves through `emit`, one dictionary at a time, while t
                                                             `plain`: a sentence on it, or "";
                                                             `marked`: the reader's last line in it;
                                                             `whole`: with packages' frames, or ""
+    {"kind": "steps", "steps": [...], "more": false}        as step_through.py has recorded them
     {"kind": "limit", "text": "...", "where": ["Colab"]}    what a page cannot do, and what can
 
 A cell's names live in a module `__main__` of their own, shared by the cells of a page.
@@ -33,13 +35,14 @@ import sys
 import traceback
 import types
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from typing import Any
 
 from cell_names import bound_names, missing_names, split_magic, used_names
 from cell_names import needed_cells as needed_cells  # the worker asks for it here
 from own_lines import PACKAGES, RUNNER, without
 from plain_errors import plain_words
+from step_through import recorded
 
 WIDTH = 79  # of a container shown as the last value; IPython breaks its lines there too
 Emit = Callable[[dict[str, Any]], None]
@@ -113,6 +116,7 @@ class Runner:
         alt: str = "",
         prefix: str = "live",
         asserts: bool = True,
+        steps: bool = False,
     ) -> bool:
         """Run one cell; says whether it ended well.
 
@@ -123,6 +127,7 @@ class Runner:
             prefix: put before the ids of its figures.
             asserts: whether its assertions hold for this run; those of a long run need not for
                 a smaller one, nor for what follows from it.
+            steps: whether to record what each of its lines does.
         """
         small = not asserts or self.follows_smaller(source)
         assigned = bound_names(source, imports=False)
@@ -143,7 +148,8 @@ class Runner:
         self._streams = Stream("stdout", self.emit), Stream("stderr", self.emit)
         with redirect_stdout(self._streams[0]), redirect_stderr(self._streams[1]):
             try:
-                self._execute(source, name, asserts=not small)
+                with recorded(source, name, self.emit) if steps else nullcontext():
+                    self._execute(source, name, asserts=not small)
                 self.show_figures()
                 return True
             except BaseException as error:  # a cell's SystemExit must not end the page's Python

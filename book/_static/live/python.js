@@ -23,7 +23,7 @@ export class Kernel {
   }
 
   get canInterrupt() {
-    return Boolean(this.interrupt);
+    return Boolean(this.interrupt || this.word);
   }
 
   // seconds since it was started
@@ -49,6 +49,8 @@ export class Kernel {
     await Promise.race([this.prepare().catch(() => {}), new Promise((done) => { setTimeout(done, PREPARING); })]);
     if (this.state !== "starting" || this.began !== began) return; // ended meanwhile
     this.interrupt = ISOLATED() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
+    // else Python asks the service worker whether this word has come; the start says whether it can
+    const word = !this.interrupt && navigator.serviceWorker?.controller ? crypto.randomUUID() : null;
     this.worker = new Worker(new URL("python_worker.js", import.meta.url), { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.#hear(data));
     this.worker.addEventListener("error", (event) => {
@@ -57,7 +59,7 @@ export class Kernel {
       const text = load ? "python_worker.js cannot be reached" : "it ended unexpectedly";
       this.#broken({ text: event.message || text, load });
     });
-    this.worker.postMessage({ type: "start", ...this.settings, interrupt: this.interrupt });
+    this.worker.postMessage({ type: "start", ...this.settings, interrupt: this.interrupt, word });
     for (const [folder, files] of this.mounted) this.worker.postMessage({ type: "mount", folder, files });
     // once it runs, the worker watches over what it loads
     const { patience } = this.settings;
@@ -72,6 +74,7 @@ export class Kernel {
       this.onstate(this.state, message);
     } else if (message.type === "ready") {
       this.times = message.times;
+      this.word = message.word ?? null;
       this.seconds = this.elapsed;
       this.#set("ready");
       const again = [...this.kept.values()].map((each) => ({ ...each, id: this.#number(), resolve: () => {} }));
@@ -138,16 +141,17 @@ export class Kernel {
     this.worker?.postMessage({ type: "mount", folder, files });
   }
 
-  // Interrupts the running cell and forgets those that wait. Without shared memory Python cannot
-  // hear anything while it runs: then it is ended, and what the cells had defined with it.
+  // Interrupts the running cell and forgets those that wait. Without shared memory and a service worker Python
+  // cannot hear anything while it runs: then it is ended, and what the cells had defined with it.
   stop() {
     const loading = this.state === "starting";
     for (const job of this.waiting.splice(0)) job.resolve({ type: "stopped", lost: false, loading });
     if (!this.current) {
       if (loading) this.#end({ type: "stopped", lost: true });
-    } else if (this.interrupt && !this.asked) {
-      this.interrupt[0] = INTERRUPT;
+    } else if (this.canInterrupt && !this.asked) {
       const job = this.current;
+      if (this.interrupt) this.interrupt[0] = INTERRUPT;
+      else navigator.serviceWorker.controller?.postMessage({ stop: `${this.word}-${job.id}` });
       this.asked = setTimeout(() => (this.asked = null), 5000);
       job.resolve = ((resolve) => (result) => {
         clearTimeout(this.asked);

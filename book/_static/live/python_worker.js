@@ -1,10 +1,10 @@
 // The page's Python: Pyodide in a worker, so that the page stays responsive while a cell runs.
 //
-// The page sends {type: "start", runtime, files, wheel, snapshot, bytes, patience, parts, interrupt} once and then
-// {type: "run", id, source, title, alt, prefix, force, asserts, above} for each cell, one at a time, {type: "mount",
+// The page sends {type: "start", runtime, files, wheel, snapshot, bytes, patience, parts, interrupt, word} once and then
+// {type: "run", id, source, title, alt, prefix, force, asserts, steps, above} for each cell, one at a time, {type: "mount",
 // folder, files} for files that Python shall see, [{name, data: Blob}], and for a file of the reader's {type: "takeFile",
 // id, name, given, encoding, least, blob}, "readFile" or "removeFile". It receives
-// {type: "progress", text, bytes, total}, {type: "ready", times}, {type: "message", id, ...} as live_runner.py
+// {type: "progress", text, bytes, total}, {type: "ready", times, word}, {type: "message", id, ...} as live_runner.py
 // describes them, and {type: "done", id, ok} or {type: "missing", id, names, needed}: what no cell
 // has defined yet, and which of the cells above do. {type: "broken", text, load} ends it all; `load` says that
 // only the loading has failed, which may go better another time.
@@ -12,7 +12,9 @@
 import { Downloads } from "./downloads.js";
 import { restore, script } from "./snapshot.js";
 
-const OURS = ["live_runner.py", "page_backend.py", "inline_svg.py", "cell_names.py", "plain_errors.py", "shape_errors.py", "own_lines.py"];
+const OURS = ["live_runner.py", "page_backend.py", "inline_svg.py", "cell_names.py", "plain_errors.py", "shape_errors.py", "own_lines.py", "step_through.py"];
+const PAUSE = 200; // ms between two questions
+const INTERRUPT = 2; // SIGINT, as Pyodide wants it
 const times = {};
 let python, cells, runner, current = 0;
 
@@ -40,10 +42,41 @@ async function start(settings) {
     const folder = python.runPython("import os; os.getcwd()"); // where Python looks for it
     python.FS.writeFile(`${folder}/my_parts.py`, settings.parts);
   }
+  const asks = !settings.interrupt && settings.word && answerTo(settings.word) === "go";
   if (settings.interrupt) python.setInterruptBuffer(settings.interrupt);
+  if (asks) python.setInterruptBuffer(new Asking(settings.word));
   cells = python.pyimport("live_runner");
   runner = cells.start(sendMessage, python.pyimport("inline_svg").inline_svg);
   markTime("cells");
+  return { word: asks ? settings.word : null };
+}
+
+// What the service worker answers to a word, while Python waits; "" if none does.
+function answerTo(word) {
+  const request = new XMLHttpRequest();
+  request.open("GET", new URL(`stop?${word}`, import.meta.url), false);
+  try {
+    request.send();
+    return request.responseText;
+  } catch {
+    return "";
+  }
+}
+
+// Stands in for the byte that a page without shared memory cannot share; Python reads it while it runs.
+class Asking {
+  constructor(word) {
+    Object.assign(this, { word, last: 0 });
+  }
+
+  get 0() {
+    const now = performance.now();
+    if (now - this.last < PAUSE) return 0;
+    this.last = now;
+    return answerTo(`${this.word}-${current}`) === "stop" ? INTERRUPT : 0;
+  }
+
+  set 0(read) {} // it was told once
 }
 
 async function launch(settings, downloads) {
@@ -104,7 +137,7 @@ function run(cell) {
     return postMessage({ type: "missing", id, names, needed });
   }
   postMessage({ type: "running", id, small: cell.asserts === false || runner.follows_smaller(source) });
-  const ok = runner.run(source, cell.title, cell.alt, cell.prefix, cell.asserts ?? true);
+  const ok = runner.run(source, cell.title, cell.alt, cell.prefix, cell.asserts ?? true, cell.steps ?? false);
   return postMessage({ type: "done", id, ok });
 }
 
@@ -143,7 +176,7 @@ let last = Promise.resolve();
 const handlers = { start, mount, run, takeFile, readFile, removeFile };
 onmessage = ({ data }) => {
   last = last.then(() => handlers[data.type](data)).then(
-    () => data.type === "start" && postMessage({ type: "ready", times }),
+    (begun) => data.type === "start" && postMessage({ type: "ready", times, ...begun }),
     (error) => postMessage({ type: "broken", id: data.id, text: String(error?.message ?? error), load: error?.load }),
   );
 };

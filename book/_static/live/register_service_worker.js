@@ -1,6 +1,6 @@
 // Registers the site's service worker (service-worker.js), asked for only by who runs cells. It adds
-// the two headers without which a browser shares no memory between a page and its Python, and so no
-// Stop that interrupts it, from the next page load on; and it keeps what Python starts from.
+// the two headers without which a browser shares no memory between a page and its Python, from the
+// next page load on; until then it hands on a Stop; and it keeps what Python starts from.
 
 const PATIENCE = 1000; // ms that it may take to be there before the first download
 

@@ -82,7 +82,7 @@ export const placesOf = (names) => new Set(parts.filter(({ name }) => names.incl
 export function greeting(name) {
   const before = Object.keys(kept.all), mine = placesOf([...before, name]);
   const index = parts.findIndex((part) => part.name === name);
-  if (index < 0) return { said: `Kept as your part “${name}”, with your progress: a model at the end of the book is made of it.` };
+  if (index < 0) return { said: `Kept as your part “${name}” of the published model, with your progress.` };
   const yours = `${parts[index].said} yours${before.includes(name) ? "" : " now"}`;
   if (mine.size === all) {
     return { said: `${yours}, and with it all ${all} parts.`, link: { text: "Make your GPT of them", href: list } };
@@ -90,5 +90,5 @@ export function greeting(name) {
   const open = parts.filter(({ place }) => !mine.has(place));
   const next = open.find((part) => parts.indexOf(part) > index) ?? open[0];
   const link = { text: `Next open part: ${next.name}, ${next.where}`, href: next.href };
-  return { said: `${yours}: ${mine.size} of ${all} parts.`, link };
+  return { said: `${yours}: ${mine.size} of ${all} parts for your GPT.`, link };
 }

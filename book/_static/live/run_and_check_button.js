@@ -13,22 +13,43 @@ export class RunAndCheckButton {
     // one button, so that who has run a cell can stop it, and run it again, without looking for it
     this.element = button("", "", () => {
       if (page.running.has(cell) || page.waiting.delete(cell)) page.kernel.stop();
-      else this.press();
+      else cell.press();
     });
     this.element.classList.add("tt-live__button--run");
+    this.toHere = button("Run to here", "", () => this.pressToHere());
     this.offer();
+  }
+
+  // Runs the cells above that have not run, and this one; it is offered while there are such cells.
+  pressToHere() {
+    this.cell.above?.remove();
+    this.element.focus(); // it is Stop now, and the pressed button goes
+    return this.#runBefore(this.#above, Boolean(this.cell.info.smaller));
+  }
+
+  // All of them but exercises and their solutions, which are the reader's.
+  get #above() {
+    return this.cell.notRun.filter((each) => !each.isStub && !each.isSolution);
+  }
+
+  offerToHere() {
+    const above = this.#above, { cell, toHere } = this, seconds = secondsOf([...above, cell]);
+    toHere.hidden = !above.length || cell.isSolution || this.element.textContent === "Stop";
+    toHere.textContent = `Run to here${seconds > SLOW ? `, about ${duration(seconds)}` : ""}`;
+    toHere.setAttribute("aria-label", `${toHere.textContent}: ${counted(above)} above, then ${cell.name}`);
   }
 
   offer(word = this.cell.isStub ? "Check" : "Run") {
     this.element.textContent = word;
     this.element.setAttribute("aria-label", `${word} ${this.cell.name}`);
+    if (this.cell.button) this.offerToHere(); // all cells are there
   }
 
   // Runs the cell; an exercise takes the report, and says what comes next.
   async press(small = false) {
     const { cell, page } = this;
     if (page.running.has(cell) || page.waiting.has(cell)) return undefined;
-    const result = this.#knownToMiss() ?? await cell.run({ small });
+    const result = this.#knownToMiss() ?? await cell.run({ small, steps: cell.stepping });
     if (result.type === "missing" && result.needed.length) {
       const first = [cell.isStub ? [] : this.#allAbove(result), result.needed].find(isQuick);
       if (first) return this.#runAfter(first, result, small);
@@ -36,9 +57,9 @@ export class RunAndCheckButton {
       return result;
     }
     // nothing above defines what is missing: then Python says so itself
-    const last = result.type === "missing" ? await cell.run({ small, force: true }) : result;
+    const last = result.type === "missing" ? await cell.run({ small, steps: cell.stepping, force: true }) : result;
     const next = last.type === "done" && cell.isStub && cell.onchecked?.(cell.report);
-    if (next) page.announceToo(next);
+    if (next) page.announce(next);
     return last;
   }
 
@@ -69,8 +90,8 @@ export class RunAndCheckButton {
     if (!cell.isStub) this.#offerToRun("Run all above", all, small);
     if (cell.isStub || needed.length < all.length) this.#offerToRun("Run what it needs", needed, small);
     cell.bar.after(cell.above);
-    page.announce(text);
     cell.above.querySelector("button").focus();
+    page.announce(text);
   }
 
   #offerToRun(name, chosen, small) {
@@ -100,7 +121,7 @@ export class RunAndCheckButton {
     if (goesOn && !failed) return this.press(small);
     cell.say(!goesOn ? "Stopped" : failed.load ? notLoaded(failed.text)
       : `Cell ${last.number} above has not ended well: look there first`, "error");
-    page.announce(`${cell.name}: ${cell.status.textContent}`);
+    page.announce(`${cell.name}: ${cell.status.textContent}`, goesOn);
     if (goesOn && failed.load) this.offerTry(small);
     return undefined;
   }
@@ -111,7 +132,7 @@ export class RunAndCheckButton {
     if (last?.type !== "done") return last ?? missing;
     const first = `${counted(chosen)} above ran first.`, { status } = this.cell;
     this.cell.say(`${status.textContent}. ${first}`, status.dataset.state);
-    this.page.announceToo(first);
+    this.page.announce(first);
     return last;
   }
 

@@ -104,7 +104,7 @@ export function panel(data, solved, { button, announce }) {
   const told = make("p", "tt-progress__told");
   const next = make("p", "tt-progress__next"), following = onward(data, solved);
   const above = document.querySelector(".tt-continue");
-  const where = remembers() ? "is remembered in your browser and nowhere else"
+  const where = remembers() ? "is remembered in this browser only"
     : "is forgotten when you leave the page, for this browser keeps nothing for the book";
   const say = (sentence) => { told.textContent = sentence; announce(sentence); };
   const save = button("Save my work to a file", "", () => {
@@ -153,8 +153,7 @@ export function panel(data, solved, { button, announce }) {
     text.textContent = made
       ? `${made} of ${total} points: ${done.length} of ${ids.length} exercises solved. `
         + `This ${where}; a file carries it to another one.`
-      : `What you do here ${where}. A file carries it to another one: `
-        + "save it in the one, read it back in the other.";
+      : `What you do here ${where}. A file carries it to another.`;
     const open = made && following();
     next.replaceChildren(...(open ? [make("a", "", `Next: ${open.name}`, { href: open.href })] : []));
     if (above) goOn(above, open, made, total);

@@ -67,7 +67,7 @@ class Place {
     const text = said + before;
     this.status.textContent = text;
     this.status.dataset.state = state;
-    this.announce(text);
+    this.announce(text, state === "error");
   }
 
   async take(files) {

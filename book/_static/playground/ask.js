@@ -81,11 +81,11 @@ function sentence(story, question, answers, belief, known) {
   const end = story.length > LONG ? `…${story.slice(-LONG).replace(/^\S*\s/u, "")}` : story;
   const where = story ? `after “${end}”` : "before the first word";
   const says = `Asked “${question}” ${where}, it would say “${answer}”. It believes in that with ${percent(belief[best])}`;
-  if (!known) return `${says}. No story goes on like this, so there is no posterior; it believes something all the same.`;
+  if (!known) return `${says}. No story goes on like this, so there is no truth; it believes something all the same.`;
   const [likeliest, p] = [...known].reduce((most, one) => (one[1] > most[1] ? one : most));
   if (p > SURE) return `${says}. The text leaves no choice: it is “${likeliest}”.`;
-  const truth = answer === UNSURE ? "." : `; the posterior gives it ${percent(known.get(answer))}.`;
-  const most = p > (known.get(answer) ?? 0) ? ` The likeliest by the posterior is “${likeliest}”, ${percent(p)}.` : "";
+  const truth = answer === UNSURE ? "." : `; in truth it has ${percent(known.get(answer))}.`;
+  const most = p > (known.get(answer) ?? 0) ? ` The likeliest in truth is “${likeliest}”, ${percent(p)}.` : "";
   return `${says}${truth}${most} ${common(belief, [...known.values()])}`;
 }
 
@@ -93,5 +93,5 @@ function sentence(story, question, answers, belief, known) {
 function common(belief, known) {
   const given = belief.slice(0, -1).reduce((sum, p) => sum + p, 0);
   const share = known.reduce((sum, p, i) => sum + Math.min(p, belief[i] / given), 0);
-  return `Among the answers alone, belief and posterior have ${percent(share)} in common.`;
+  return `Among the answers alone, belief and truth have ${percent(share)} in common.`;
 }

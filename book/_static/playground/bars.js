@@ -6,6 +6,7 @@ import { chip, percent, seen, spoken } from "./tokens.js";
 const CLOSENESS = [[0.95, "Very close to the truth"], [0.8, "Close to the truth"],
   [0.5, "Some way from the truth"], [0, "Far from the truth"]];
 
+export const fullBar = (share) => `full bar: ${share}`;
 export const FEW = 3; // rows beside what changes them, further down
 
 const FULL = [1, 0.5, 0.25]; // the probability of a bar that fills its row, the least that holds the longest
@@ -30,7 +31,7 @@ export class Bars {
     // what stands there has a row, and so has what the truth finds likeliest, however unlikely the model does
     const owed = [...new Set([likeliest(truth), now])].filter((id) => id !== null && !shown.includes(id));
     if (owed.length) shown.splice(-owed.length, owed.length, ...owed);
-    this.scale.textContent = `to ${percent(full)}`;
+    this.scale.textContent = fullBar(percent(full));
     for (const [i, row] of this.rows.entries()) {
       const id = shown[i];
       row.show(id === undefined ? null : {

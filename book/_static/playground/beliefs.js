@@ -57,13 +57,13 @@ export function beliefs(play) {
   // Why the probe is not asked for the animal; "" if it is.
   function why(animal, { step }) {
     if (!animal) return "No story begins with these tokens, so nothing can be known of what it hides.";
-    if (!probes) return `What the probe reads is not here. ${missed}`;
-    if (step !== START.step) return "The probe was fitted to the finished model. It says nothing about this one.";
+    if (!probes) return `What reads the numbers is not here. ${missed}`;
+    if (step !== START.step) return "Only the numbers of the finished model can be read, not those of this one.";
     const all = [...animal];
     if (all.every(([value, p]) => Math.abs(p - first.animal.get(value)) < SMALL)) {
-      return "The place is not told yet, so any animal may come, and there is nothing for the probe to read.";
+      return "The place is not told yet, so any animal may come, and there is nothing to read yet.";
     }
-    return all.some(([, p]) => p > 1 - SMALL) ? "The animal is known by now and no longer hidden; the probe is not asked for it." : "";
+    return all.some(([, p]) => p > 1 - SMALL) ? "The animal is known by now: nothing is hidden that could be read." : "";
   }
 
   return {
@@ -78,8 +78,8 @@ function agreement(text, truth, read, state) {
   const whole = Math.max(read.reduce((sum, p) => sum + p, 0), 1); // what is cut off at 0 leaves more than 100 %
   const common = truth.reduce((sum, p, i) => sum + Math.min(p, read[i] / whole), 0);
   const share = percent(common).replaceAll(" ", "\u00a0");
-  const missing = isWhole(state) ? "" : " Parts are missing; the probe was fitted to the whole model.";
-  return `After ${quoted(text)} the probe and the truth have ${share} of the animal’s probability in common.${missing}`;
+  const missing = isWhole(state) ? "" : " Parts are missing, and the reading is made for the whole model.";
+  return `After ${quoted(text)} what is read off and the truth have ${share} of the animal’s probability in common.${missing}`;
 }
 
 // A value: the bar of the probe, or of another model, above that of the truth.

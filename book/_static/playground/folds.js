@@ -93,8 +93,8 @@ function surprise({ parts, thinking }) {
       const least = all.every((one) => one.least !== null) ? sum(all.map((one) => one.least)) : null;
       const whole = sum(all.map(({ model }) => model));
       parts.surprise.textContent = !ids.length ? "Nothing has been written yet."
-        : least === null ? `Together ${whole.toFixed(2)} nats. Where this can no longer be a story, there is no truth to compare with.`
-          : `Together ${nats(whole)} nats; the truth would have been surprised by ${nats(least)}. ${more((whole - least) / ids.length)}`;
+        : least === null ? `Together ${whole.toFixed(2)}. Where this can no longer be a story, there is no truth to compare with.`
+          : `Together ${nats(whole)}; the truth would have been surprised by ${nats(least)}. ${more((whole - least) / ids.length)}`;
       fillTable(parts.surprises, all.map(({ model, least: possible }, i) => (
         [chip("span", texts[i], i), nats(model), nats(possible), possible === null ? "–" : nats(model - possible)]
       )));

@@ -1,5 +1,6 @@
 // What stands where in the playground. An element that scripts fill or listen to is named by data-part.
 
+import { fullBar } from "./bars.js";
 import { BARS, LONGEST } from "./state.js";
 
 export const BEGINNINGS = ["One sunny morning", "Once upon a time", "Mia was a"];
@@ -10,6 +11,9 @@ const beginning = (text, more = "") => `<button type="button" data-beginning="${
 
 // Opens this large, for a class.
 const largeButton = (name, what) => `<button type="button" class="tt-play__large" data-lesson="${name}" aria-label="Full screen: ${what}">Full screen</button>`;
+
+// What only some want to know: terms, units, how it was measured.
+const deeper = (body) => `<details class="tt-play__deeper"><summary>More</summary>${body}</details>`;
 
 const scale = (text = "") => `<th scope="col" class="tt-play__scale"><span class="visually-hidden">bars</span> <span>${text}</span></th>`;
 
@@ -78,7 +82,7 @@ const fold = (name, question, body) => `
 
 // The model at five moments of its training, and the one that is trained here.
 const learn = `
-  <p>The same model at five moments of its training, rolling the same dice. Drag: it learns to write.</p>
+  <p>Drag, and it learns to write: one model at five moments of its training, with the same dice.</p>
   ${slider("Training", "step", 'min="0" max="4" step="1"', ["untrained", "trained"])}
   <p class="tt-play__note" data-part="costs">The other moments come when you first move it: ${MOMENTS_MB} MB.</p>
   <p class="tt-play__note" data-part="fetching" hidden></p>
@@ -87,14 +91,14 @@ const learn = `
   ${bars("learnedBars", 'aria-label="The likeliest tokens at this moment"')}</div>`;
 
 const train = `<section class="tt-train" aria-labelledby="tt-train"><h2 id="tt-train">Train your own</h2>
-  <p>The book’s Python trains such a model in this tab, from random numbers.
+  <p>Watch a model of your own learn to write in this tab, from random numbers.
     <button type="button" data-part="trainHere">Train one here</button></p>
   <div data-part="training"></div></section>`;
 
 const folds = (root) => [
   fold("training", "How did it learn this?", learn),
   fold("attention", "Where does it look?", `
-    <p>Each token looks back at those before it. A head is one pair of eyes: it decides at which, and how much. A block is one round
+    <p>To choose its next word, the model looks back at what it has read. Each token looks at those before it. A head is one pair of eyes: it decides at which, and how much. A block is one round
       of reading, with four heads; this model has two. Press a token to see from it. <a href="${root}attention/scaled-dot-product.html">How attention works</a></p>
     <p>Will it go on with <em>he</em> or <em>she</em>? To know, head 1 of block 2 looks back from <em>There</em> at the name.
       <button type="button" data-part="example">Show it</button></p>
@@ -113,36 +117,37 @@ const folds = (root) => [
       <thead><tr><th scope="col">if it answered</th><th scope="col" colspan="3">it would expect</th></tr></thead>
       <tbody data-part="lens"></tbody></table>`),
   fold("beliefs", "Does it know which animal will come?", `
-    <p>The place of a story says which animals can come, long before one is named. Does the model know? A <em>probe</em> is a small
-      sum, fitted to read that from the 64 numbers with which the model ends at a token. Right before the animal it comes close to the
-      truth; a token earlier it says hardly more than how often each animal comes in all stories. Nor does the model
-      have to hold these chances: the probe reads the <em>place</em>, and could have learned other numbers for it nearly as well. Girl or
-      boy is read well right before <em>he</em> or <em>she</em>, elsewhere mostly badly.
-      <a href="${root}inside/what-it-knows.html">How the book found this</a></p>
+    <p>Where a story happens tells which animals can come, long before one is named. Does the model know that too? The upper bars are
+      read off the numbers inside it, the lower ones are the truth.</p>
     <div class="tt-play__links" role="group" aria-label="Places in a story">
       <button type="button" data-part="due">Right before the animal</button>
       <button type="button" data-part="early">A token earlier</button>
       <button type="button" data-part="beforeHe">Right before “he”</button></div>
     <p data-part="believed"></p>
     <table class="tt-play__bars" aria-label="The animal, and girl or boy">
-      <thead><tr><th scope="col">in the story</th>${scale("to 100 %")}
-        <th scope="col" class="tt-play__model">the probe</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
+      <thead><tr><th scope="col">in the story</th>${scale(fullBar("100 %"))}
+        <th scope="col" class="tt-play__model">read off</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
       <tbody data-part="animal"></tbody><tbody data-part="child"></tbody></table>
-    <p class="tt-play__note">The probe was fitted on 1,500 stories: for the animal, at all tokens from the place on, up to where it is
+    ${deeper(`<p>A <em>probe</em>, a small sum, is fitted to read them from the 64 numbers with which the model ends at a token. Right before the
+      animal it comes close to the truth; a token earlier it says hardly more than how often each animal comes in all stories. Nor does the
+      model have to hold these chances: the probe reads the <em>place</em>, and could have learned other numbers for it nearly as well. Girl
+      or boy is read well right before <em>he</em> or <em>she</em>, elsewhere mostly badly.
+      <a href="${root}inside/what-it-knows.html">How the book found this</a></p>
+    <p>It was fitted on 1,500 stories: for the animal, at all tokens from the place on, up to where it is
       known; for girl or boy, at all tokens. It can miss the range from 0 to 100 %, where it is cut off, and its rows can come to more
-      than 100 % together. For what is in common they are scaled down.</p>`),
+      than 100 % together. For what is in common they are scaled down.</p>`)}`),
   fold("surprise", "How surprised was it so far?", `
-    <p>The less likely a token was, the more it surprises. The unit is the nat: 0 for what was certain, 0.7 for a coin that falls
-      heads, 2.3 for one chance in ten. Over all stories nothing is less surprised on average than the
-      truth. The stronger a token's colour, the more the model is surprised above that.
+    <p>What nobody expects is a surprise: 0 for what was certain, 0.7 for a coin that falls heads, 2.3 for one chance in ten. The stronger
+      a token's colour, the more the model is surprised above the truth.
       <a href="${root}training/data-and-loss.html">Surprise is what training makes small</a></p>
     <ol class="tt-play__tokens" data-part="surprised" aria-label="Tokens, coloured where the model is more surprised than the truth"></ol>
     <p data-part="surprise"></p>
     <div class="tt-play__scroll" tabindex="0" role="group" aria-label="The same as numbers">
-      <table class="tt-play__table"><caption class="visually-hidden">Surprise of each token, in nats</caption>
+      <table class="tt-play__table"><caption class="visually-hidden">Surprise of each token</caption>
       <thead><tr><th scope="col">token</th><th scope="col">the model</th><th scope="col">the truth</th>
         <th scope="col">above it</th></tr></thead>
-      <tbody data-part="surprises"></tbody></table></div>`),
+      <tbody data-part="surprises"></tbody></table></div>
+    ${deeper("<p>The unit is the <em>nat</em>: the surprise is the natural logarithm of one over the chance. Over all stories nothing is less surprised on average than the truth.</p>")}`),
   fold("broken", "What if a part were missing?", `
     <p>Tick a part to take it away, though the model was trained with it. The bars follow.</p>
     <ul class="tt-play__parts" data-part="parts"></ul>
@@ -152,22 +157,23 @@ const folds = (root) => [
       <tbody data-part="broken"></tbody></table>
     <button type="button" data-part="mend">Put everything back</button>`),
   fold("ask", "Ask it", `
-    <p>The same model, trained further on questions and answers, is asked about the story that your text begins. What the text does not
-      say yet nobody can know; but the grammar knows how probable each answer is: that is the posterior.</p>
+    <p>Ask the model about the story that your text begins. What the text does not say yet nobody can know, but how likely each answer is
+      can be computed: that is the truth here.</p>
     <p class="tt-play__late" data-part="answering" hidden></p>
     <div class="tt-play__links" role="group" aria-label="What to ask" data-part="questions"></div>
     <p data-part="answered"></p>
     <table class="tt-play__bars tt-play__answers" aria-label="The answers">
-      <thead><tr><th scope="col">answer</th>${scale("to 100 %")}
-        <th scope="col" class="tt-play__model">believed</th><th scope="col" class="tt-play__truth">posterior</th></tr></thead>
+      <thead><tr><th scope="col">answer</th>${scale(fullBar("100 %"))}
+        <th scope="col" class="tt-play__model">believed</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
       <tbody data-part="answers"></tbody><tbody data-part="otherAnswers"></tbody></table>
-    <p class="tt-play__note">It has never seen a posterior: it learned from the true answers, one of ten replaced by <em>I do not know</em>,
-      whatever was asked. Press a token above, and it is asked before that token.
-      <a href="${root}after/a-model-that-answers.html">How a model learns to answer</a></p>`),
+    <p class="tt-play__note">Press a token above, and it is asked before that token.</p>
+    ${deeper(`<p>The same model was trained further on questions and answers. The truth is a <em>posterior</em>, the chance of each answer given
+      the text, and the model has never seen one: it learned from the true answers, one of ten replaced by <em>I do not know</em>,
+      whatever was asked. <a href="${root}after/a-model-that-answers.html">How a model learns to answer</a></p>`)}`),
   fold("wish", "How much does it want a happy ending?", `
     <p class="tt-play__late" data-part="wishing" hidden></p>
-    <p>Here the model was tuned on stories of its own, by their points: <span data-part="wishPoints"></span>. Moving away from
-      how it wrote before costs it β points for each nat: the smaller β, the more it wants a happy ending. <a href="${root}after/preferences.html">How it is tuned</a></p>
+    <p>Make the model want a happy ending, a little or a lot. It was tuned on stories of its own, by their points: <span data-part="wishPoints"></span>.
+      Moving away from how it wrote before costs it points: the less that costs, the stronger its wish. <a href="${root}after/preferences.html">How it is tuned</a></p>
     ${slider("Its wish", "wish", 'min="0" max="4" step="1"', ["none", "strong"])}
     <p class="tt-play__note" data-part="wishFetching" hidden></p>
     <div class="tt-wish">
@@ -180,10 +186,10 @@ const folds = (root) => [
     <div class="tt-wish">
       <svg aria-hidden="true" focusable="false" data-part="wishDrawing"></svg>
       <table class="tt-play__table"><caption class="visually-hidden">What its stories earn, and how far it has moved, beside the best</caption>
-        <thead><tr><td></td><th scope="col">points a story</th><th scope="col">nats away</th></tr></thead>
+        <thead><tr><td></td><th scope="col">points a story</th><th scope="col">how far away</th></tr></thead>
         <tbody data-part="wishReached"></tbody></table></div>
-    <p class="tt-play__note">The curve is exact: for so many nats away from the grammar nothing earns more. The model was measured on 1,000
-      of its stories, and its nats count from itself, untuned; ± is a standard error.</p>`),
+    ${deeper(`<p>Moving away costs β points for each <em>nat</em>, the unit of the distance. The curve is exact: for so many nats away from the grammar
+      nothing earns more. The model was measured on 1,000 of its stories, and its nats count from itself, untuned; ± is a standard error.</p>`)}`),
 ].join("");
 
 // root: the address of the book's chapters

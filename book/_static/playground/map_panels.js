@@ -140,13 +140,14 @@ const mean = (all) => all.reduce((sum, value) => sum + value, 0) / all.length;
 
 // How surprising this text has been, for the model and for the truth.
 function training(place, { play }) {
-  const said = make("p");
-  place.append(said);
+  const said = make("p"), deeper = make("details", "tt-play__deeper");
+  deeper.append(make("summary", "", "More"), make("p", "", "The unit is the nat: a surprise is the natural logarithm of one over the chance."));
+  place.append(said, deeper);
   return ({ view, state }) => {
     const all = play.thinking.surprises(view.ids, view.reading);
     const least = all.every((one) => one.least !== null) ? ` The truth itself would have been surprised by ${mean(all.map((one) => one.least)).toFixed(2)}.` : "";
     said.textContent = all.length ? `Over this text, a token surprises the model ${state.step ? `after ${state.step.toLocaleString("en")} steps` : "before its first step"} by ${
-      mean(all.map((one) => one.model)).toFixed(2)} nats on average, the natural logarithm of one over its chance.${least}`
+      mean(all.map((one) => one.model)).toFixed(2)} on average.${least}`
       : "Nothing has been written yet that could surprise it.";
   };
 }

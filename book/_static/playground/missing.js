@@ -87,4 +87,4 @@ function item(control, text, address, about) {
   return made;
 }
 
-const shared = ({ agree, nats }) => `${percent(agree)} (${nats.toFixed(2)} nats apart)`;
+const shared = ({ agree, nats }) => `${percent(agree)} (${nats.toFixed(2)} apart)`;

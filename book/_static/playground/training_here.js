@@ -35,7 +35,8 @@ const markup = `
   <div class="tt-train__seen" data-is="seen" hidden>
     <div><p class="tt-play__label">How surprised it is by a token, on average</p>
       <svg class="tt-train__loss" viewBox="0 0 ${WIDTH} ${HEIGHT}" aria-hidden="true" data-is="picture"></svg>
-      <p class="tt-play__note" data-is="loss"></p></div>
+      <p class="tt-play__note" data-is="loss"></p>
+      <details class="tt-play__deeper"><summary>More</summary><p>The unit is the <em>nat</em>, and the dashed line the exact entropy of the stories.</p></details></div>
     <div><p class="tt-play__label" data-is="after"></p>${bars("trainedBars", 'aria-label="What your model expects next"')}
       <p class="tt-play__note" data-is="common"></p></div>
     <div class="tt-train__writes"><p class="tt-play__label">What it writes, with the same dice each time</p>
@@ -253,7 +254,7 @@ class Panel {
     this.#showBars();
     if (phase !== "training" || performance.now() - this.#wrote > WRITES) this.#write();
     const last = run.heldOut.at(-1)?.[1].toFixed(2);
-    if (phase === "training" && last) this.#say(`${whole(run.step)} steps, ${last} nats.`);
+    if (phase === "training" && last) this.#say(`${whole(run.step)} steps, surprise ${last}.`);
   }
 
   #sentence() {
@@ -284,8 +285,8 @@ class Panel {
     const { run, parts } = this;
     const [last] = run.heldOut.slice(-1);
     parts.picture.replaceChildren(...drawn(run));
-    parts.loss.textContent = last ? `${last[1].toFixed(2)} nats on stories that it has not read. Nobody can expect less than ${run.floor.toFixed(2)}, `
-      + "the exact entropy: the dashed line." : "Nothing is measured yet.";
+    parts.loss.textContent = last ? `${last[1].toFixed(2)} on stories that it has not read. Nobody can expect less than ${run.floor.toFixed(2)}, the dashed line.`
+      : "Nothing is measured yet.";
   }
 
   // What it expects after the playground's text.

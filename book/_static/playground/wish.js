@@ -86,7 +86,7 @@ export function wish(play, { points, curve, wishes }) {
     });
     if (text === null) return;
     put(parts.wishStory, parts.wishCounted, text);
-    play.say(`${nameOf(beta)}: ${reward.toFixed(2)} points a story, ${kl.toFixed(2)} nats. It wrote: ${text} ${parts.wishCounted.textContent}`);
+    play.say(`${nameOf(beta)}: ${reward.toFixed(2)} points a story, ${kl.toFixed(2)} away from the untuned. It wrote: ${text} ${parts.wishCounted.textContent}`);
   }
 
   function put(story, sum, text) {
@@ -148,7 +148,7 @@ class Drawing {
     add(svg, "path", { class: "tt-wish__axis", d: `M${LEFT} ${TOP}v${UP}h${ACROSS}` });
     for (let nats = 0; nats <= NATS; nats += 1) add(svg, "text", { x: x(nats), y: TOP + UP + 14, "text-anchor": "middle" }, nats);
     for (let points = 0; points <= POINTS; points += 1) add(svg, "text", { x: LEFT - 8, y: y(points) + 4, "text-anchor": "end" }, points);
-    add(svg, "text", { x: LEFT + ACROSS, y: TOP + UP + 29, "text-anchor": "end" }, "nats from the untuned");
+    add(svg, "text", { x: LEFT + ACROSS, y: TOP + UP + 29, "text-anchor": "end" }, "how far from the untuned");
     add(svg, "text", { x: LEFT + 6, y: TOP + 8 }, "points a story");
     const inside = curve.filter(([nats]) => nats <= NATS);
     add(svg, "path", { class: "tt-wish__curve", d: `M${inside.map(([nats, points]) => `${x(nats)} ${y(points)}`).join("L")}` });

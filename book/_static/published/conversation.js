@@ -11,7 +11,7 @@ model, tokenizer = load_published_model()
 talk = Talk(model, tokenizer)
 `;
 const FIRST = ["What is the capital of France?", "Write two sentences about a dog who lost a drum.", "What is 17 plus 28?"];
-const SECOND = 1000;
+const SECOND = 1000, ALOUD = 3; // how many other tokens are read out
 const WRONG = "Three questions to begin with. One of the answers is wrong.";
 
 export class Conversation {
@@ -21,16 +21,21 @@ export class Conversation {
     this.messages = [];
     this.element = make("div", "tt-talk__talk");
     this.log = make("div", "tt-talk__log");
-    this.first = make("div", "tt-talk__first");
+    this.first = make("div", "tt-talk__first", "", { role: "group", "aria-labelledby": "tt-talk-first" });
     const buttons = make("div", "tt-talk__buttons");
     buttons.append(...FIRST.map((question) => button(question, "", () => this.#ask(question))));
-    this.first.append(make("p", "tt-talk__status", WRONG), buttons);
+    this.first.append(make("p", "tt-talk__status", WRONG, { id: "tt-talk-first" }), buttons);
     this.status = make("p", "tt-talk__status");
     const code = make("details", "tt-talk__code");
     this.code = make("pre");
     code.append(make("summary", "", "The Python that answers"), this.code);
     this.element.append(this.log, this.first, this.#form(button), this.status, code);
     this.clear();
+  }
+
+  // What has the focus when the model has come.
+  get start() {
+    return this.first.hidden ? this.question : this.first.querySelector("button");
   }
 
   #form(button) {
@@ -120,12 +125,15 @@ export class Conversation {
     this.question.value = "";
     this.#offer();
     this.askButton.focus();
-    this.#say("Answering …");
+    const say = (text) => { if (messages === this.messages) this.#say(text); };
     const code = `for token in talk.answer(${JSON.stringify(messages)}, temperature=${Number(this.temperature.value)}):
     print(json.dumps(token), flush=True)
 `;
     this.code.textContent = `${PYTHON}\n${code}`;
-    const result = await this.#inPython(code, (line) => answer.add(JSON.parse(line)), () => this.#say("Loading …"));
+    const result = await this.#inPython(code, (line) => {
+      if (!answer.tokens.length) say("Answering …");
+      answer.add(JSON.parse(line));
+    }, say);
     this.answering = false;
     if (messages === this.messages) this.#end(answer, result);
     else this.#offer(); // another conversation has begun
@@ -140,7 +148,7 @@ export class Conversation {
     this.status.textContent = result.ok ? `${speed}This page's cells can use it too, as model and tokenizer.` : result.why;
     this.#offer();
     if (document.activeElement === this.askButton) this.question.focus(); // before the words: a change of focus ends them
-    this.announce(text ? `${text} ${result.ok ? "" : result.why}` : result.why);
+    this.announce(text ? `${text} ${result.ok ? "" : result.why}` : result.why, result.isError);
   }
 
   // From which block on the last of these tokens was the first choice; null where it was not, undefined where Python cannot say.
@@ -151,15 +159,17 @@ export class Conversation {
     return found;
   }
 
-  // Runs a program, once Python has the model, and gives every line that it prints to `online`. Returns {ok, why, seconds}.
-  async #inPython(code, online, onload = () => {}) {
+  // Runs a program, once Python has the model, and gives every line that it prints to `online`; `say` tells what it waits
+  // for. Returns {ok, why, isError}.
+  async #inPython(code, online, say = () => {}) {
     const { kernel } = this;
     if (!kernel.worker || this.loadedIn !== kernel.worker) {
-      onload();
+      say("Loading the model …");
       const loaded = await this.#run(PYTHON, () => {});
-      if (!loaded.ok) return { ...loaded, seconds: 0 };
+      if (!loaded.ok) return loaded;
       this.loadedIn = kernel.worker;
     }
+    say("Thinking …");
     return this.#run(code, online);
   }
 
@@ -176,7 +186,7 @@ export class Conversation {
     const ended = result.lost ? "Stopped. Python had to stop too: run the cells above again." : "Stopped.";
     const why = stopped ? ended : result.type === "done" ? error : `Python could not run here: ${result.text}.`;
     if (!result.ok && !stopped) this.loadedIn = null; // a cell may have taken a name
-    return { ...result, ok: Boolean(result.ok), why };
+    return { ok: Boolean(result.ok), why, isError: !result.ok && !stopped };
   }
 }
 
@@ -186,23 +196,25 @@ class Answer {
   constructor(messages, nth, firstChoice, announce) {
     Object.assign(this, { messages, firstChoice, announce, tokens: [], blocks: [] });
     this.element = make("div", "tt-talk__answer", "", { role: "group", "aria-label": `Answer ${nth}` });
-    this.said = make("p", "tt-talk__text");
-    this.choice = make("input", "", "", { type: "range", min: 0, step: 1, value: 0 });
-    this.chooser = labelled("What else could it have said? Press a token, or go through them here with the arrow keys (Enter for the first)", this.choice);
-    this.chooser.className = "tt-talk__chooser";
+    this.said = make("p", "tt-talk__text", "", { "aria-hidden": "true" }); // it is in pieces
+    this.heard = make("p", "visually-hidden");
+    const keys = make("p", "tt-talk__status", "Press a token, or choose it with the arrow keys; Enter reads out what is below.", { id: `tt-talk-choice-${nth}` });
+    this.choice = make("input", "", "", { type: "range", min: 0, step: 1, value: 0, "aria-describedby": keys.id });
+    this.chooser = make("div", "tt-talk__chooser");
+    this.chooser.append(labelled("What else could it have said?", this.choice), keys);
     this.about = make("div", "tt-talk__about");
     this.chooser.hidden = this.about.hidden = true;
-    this.element.append(make("span", "visually-hidden", "It answered: "), this.said, this.chooser, this.about);
+    this.element.append(make("span", "visually-hidden", "It answered: "), this.said, this.heard, this.chooser, this.about);
     this.said.addEventListener("click", ({ target }) => {
       const at = [...this.said.children].indexOf(target.closest("span"));
-      if (at >= 0 && !this.chooser.hidden) this.#look(at);
+      if (at >= 0 && !this.chooser.hidden) this.#look(at, true);
     });
     this.choice.addEventListener("input", () => this.#look(Number(this.choice.value)));
-    // the first token too, to which nothing has to be moved
+    // aloud only when asked to
     this.choice.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
-      this.#look(Number(this.choice.value));
+      this.#look(Number(this.choice.value), true);
     });
   }
 
@@ -224,6 +236,7 @@ class Answer {
 
   end() {
     if (!this.tokens.length) this.element.remove();
+    this.heard.textContent = this.text;
     this.choice.max = this.tokens.length - 1;
     this.chooser.hidden = !this.tokens.length;
     this.element.classList.add("tt-talk__answer--whole");
@@ -235,7 +248,8 @@ class Answer {
     this.choice.setAttribute("aria-valuetext", `${spoken(this.tokens[at]?.name ?? "")}, ${at + 1} of ${this.tokens.length}`);
   }
 
-  async #look(at) {
+  // Shows what else a token could have been; aloud: says it too, with the three likeliest others.
+  async #look(at, aloud = false) {
     this.at = at;
     this.#name(at);
     for (const [i, span] of [...this.said.children].entries()) span.classList.toggle("tt-talk__chosen", i === at);
@@ -245,23 +259,23 @@ class Answer {
     list.append(...others.map(([other, chance]) => make("li", "", `${shown(other)} ${percent(chance)}`)));
     this.about.replaceChildren(make("p", "", `${shown(name)} had ${percent(share)}. It could also have been:`), list, block);
     this.about.hidden = false;
-    const chances = others.map(([other, chance]) => `${spoken(other)} ${percent(chance)}`).join(", ");
-    this.announce(`${spoken(name)} had ${percent(share)}. It could also have been: ${chances}. ${block.textContent}`);
-    if (this.blocks[at]) return;
-    await this.#ask(at, block);
-    if (this.at === at) this.announce(block.textContent);
+    const chances = others.slice(0, ALOUD).map(([other, chance]) => `${spoken(other)} ${percent(chance)}`).join(", ");
+    if (aloud) this.announce(`${spoken(name)} ${percent(share)}. Otherwise ${chances}.`);
+    await this.#ask(at);
+    if (this.at !== at || !this.blocks[at]) return;
+    block.textContent = this.blocks[at];
+    if (aloud) this.announce(block.textContent);
   }
 
   // One question at a time: of those that came meanwhile the last counts.
-  async #ask(at, block) {
+  async #ask(at) {
     const before = this.asking;
     const mine = this.asking = (async () => {
       await before;
-      if (this.at !== at) return;
+      if (this.at !== at || this.blocks[at]) return;
       const ids = this.tokens.slice(0, at + 1).map(({ id }) => id);
       const found = await this.firstChoice(this.messages, ids);
       this.blocks[at] = found === undefined ? "Python could not tell from which block on it is the first choice." : inWords(found);
-      block.textContent = this.blocks[at];
     })();
     await mine;
   }

@@ -50,7 +50,7 @@ class Panel {
     this.bar.hidden = !bar;
     // the button that had the focus may be gone: the next one has it
     if (focused && !this.place.contains(document.activeElement) || document.activeElement?.closest("[hidden]")) {
-      [this.fetchButton, this.pauseButton, this.conversation.question].find((one) => !one.closest("[hidden]"))?.focus();
+      [this.fetchButton, this.pauseButton, this.conversation.start].find((one) => !one.closest("[hidden]"))?.focus();
     }
   }
 
@@ -92,11 +92,13 @@ class Panel {
     try {
       await this.model.fetch({ signal: this.abort.signal, onprogress: (about) => this.#tell(about, since) });
       await this.show();
+      this.announce(this.told.textContent);
     } catch (error) {
       await this.show();
-      if (!(error instanceof Paused)) this.#say(`${error.message} ${this.here?.came ? this.told.textContent : ""}`);
+      const isError = !(error instanceof Paused);
+      if (isError) this.#say(`${error.message} ${this.here?.came ? this.told.textContent : ""}`);
+      this.announce(this.told.textContent, isError);
     }
-    this.announce(this.told.textContent);
   }
 
   #tell({ came, total, why }, since) {
@@ -121,9 +123,10 @@ class Panel {
       await this.show();
       this.conversation.clear();
       this.#say(`Forgotten: ${megabytes(freed)} freed. ${this.told.textContent}`);
+      this.announce(this.told.textContent);
     } catch (error) {
       this.#say(error.message);
+      this.announce(error.message, true);
     }
-    this.announce(this.told.textContent);
   }
 }

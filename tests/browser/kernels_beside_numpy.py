@@ -1,4 +1,4 @@
-"""Compare the page's products, exp and tanh with NumPy's, in the page (test_live_products.py).
+"""Compare the page's products, exp and tanh with NumPy's, in the page (test_live_kernels.py).
 
 Random stacks of random shapes, transposed, cut, reversed and repeated, with NaN and infinity in
 some of them, empty axes, and sizes beyond the parts that the library works on at a time.
@@ -6,7 +6,7 @@ some of them, empty axes, and sizes beyond the parts that the library works on a
 
 import numpy as np
 
-from tinytorch.core import products
+from tinytorch.core import kernels
 from tinytorch.core.block_formats import BLOCKS, decode_blocks
 
 
@@ -39,7 +39,7 @@ def normal(rng, *shape):
 def agree(a, b):
     """Whether both give the same, but for the rounding of sums in another order."""
     with np.errstate(all="ignore"):
-        mine, numpys = products.matmul(a, b), np.matmul(a, b)
+        mine, numpys = kernels.matmul(a, b), np.matmul(a, b)
         room = 1e-5 * np.matmul(np.abs(a), np.abs(b)) + 1e-30
         near = np.abs(mine - numpys) <= np.where(np.isfinite(room), room, 0)
     alike = near | (mine == numpys) | (np.isnan(mine) & np.isnan(numpys))
@@ -59,7 +59,7 @@ def weights(rng, rows, columns):
 
 def agree_in_8_bits(x, q, transposed):
     """Whether the product with 8-bit weights is that of the widened matrix, but for rounding."""
-    multiply = products.matmul_int8_transposed if transposed else products.matmul_int8
+    multiply = kernels.matmul_int8_transposed if transposed else kernels.matmul_int8
     wide = (q.T if transposed else q).astype(np.float64)
     mine, exact = multiply(x, q), x.astype(np.float64) @ wide
     room = 1e-6 * (np.abs(x) @ np.abs(wide)) + 1e-30
@@ -72,7 +72,7 @@ def agree_in_8_bits(x, q, transposed):
 
 def compare_in_8_bits(rng):
     """The products with 8-bit weights, of a few rows, and of more than the library takes."""
-    assert products.matmul_int8 is not products.int8_in_blocks, "the library is not used"
+    assert kernels.matmul_int8 is not kernels.int8_in_blocks, "the library is not used"
     for trial in range(600):
         n, rows, columns = (int(size) for size in rng.integers(0, [12, 40, 40]))
         if trial % 50 == 0:
@@ -87,8 +87,8 @@ def compare_in_8_bits(rng):
     for others in ((x.astype(np.float64), q), (x, q.astype(np.float16)), (x, q.view(np.uint8))):
         assert agree_in_8_bits(*others, False)
     for mine, numpys in (
-        (products.matmul_int8, products.int8_in_blocks),
-        (products.matmul_int8_transposed, products.int8_transposed_in_blocks),
+        (kernels.matmul_int8, kernels.int8_in_blocks),
+        (kernels.matmul_int8_transposed, kernels.int8_transposed_in_blocks),
     ):
         for wrong in ((x[:, 1:], q), (x[0], q), (x, q[0]), (x,), (x, q, q)):
             told = error_of(numpys, *wrong)
@@ -112,11 +112,11 @@ def compare_in_blocks(rng):
         n, rows, count = (int(size) for size in rng.integers(1, [12, 40, 9]))
         if trial % 50 == 0:
             n, rows, count = 30, 700, 50
-        for kind in products.FAST_BLOCKS:
+        for kind in kernels.FAST_BLOCKS:
             x, q = operand(rng, n, count * 32, []), blocks(rng, rows, count, kind)
-            mine, wide = products.matmul_blocks(x, q, kind), decode_blocks(q, kind)
+            mine, wide = kernels.matmul_blocks(x, q, kind), decode_blocks(q, kind)
             assert mine.dtype == np.float32 and mine.shape == (n, rows)
-            assert products.matmul_blocks(x[:, :0], q[:, :0], kind).tolist() == [[0] * rows] * n
+            assert kernels.matmul_blocks(x[:, :0], q[:, :0], kind).tolist() == [[0] * rows] * n
             largest = np.abs(x.reshape(n, count, 32)).max(axis=2).repeat(32, axis=1)
             exact = x.astype(np.float64) @ wide.T
             room = (largest / 65_534 + 1e-6 * np.abs(x)) @ np.abs(wide.T).astype(np.float64)
@@ -150,7 +150,7 @@ def error_of(product, *operands):
 
 
 def main():
-    assert products.matmul is not np.matmul, "the library is not used"
+    assert kernels.matmul is not np.matmul, "the library is not used"
     rng = np.random.default_rng(0)
     for trial in range(1000):
         large = trial % 100 == 0
@@ -162,13 +162,13 @@ def main():
     x = normal(rng, 3, 4)
     for others in ((x.astype(np.float64), x.T), (x.astype(int), x.T), (x, x[0]), (x[0], x.T)):
         assert agree(*others)  # float64, integers and vectors are NumPy's
-    assert type(products.matmul(x.view(Own), x.T)) is Own
-    assert products.matmul(x[:, :3].astype(">f4"), x).dtype == np.float32
+    assert type(kernels.matmul(x.view(Own), x.T)) is Own
+    assert kernels.matmul(x[:, :3].astype(">f4"), x).dtype == np.float32
     for wrong in ((x, x), (x, 2.0), (x,), (np.ones((2, 3, 4)), np.ones((5, 4, 3))), (x, "a")):
-        assert error_of(products.matmul, *wrong) == error_of(np.matmul, *wrong), wrong
+        assert error_of(kernels.matmul, *wrong) == error_of(np.matmul, *wrong), wrong
     compare_in_8_bits(rng)
     compare_in_blocks(rng)
-    for mine, numpys in ((products.exp, np.exp), (products.tanh, np.tanh)):
+    for mine, numpys in ((kernels.exp, np.exp), (kernels.tanh, np.tanh)):
         assert mine is not numpys, "the library is not used"
         numbers = near_and_far()
         for part in (numbers, numbers[:7], numbers.reshape(-1, 2, 3), numbers[:0], numbers[::2]):
