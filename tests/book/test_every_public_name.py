@@ -13,7 +13,7 @@ import tinytorch
 FEW = 4  # chapters: what no more of them import from the laboratory, they explain themselves
 # Inner names that a single chapter imports, to show what is behind others.
 EXPLAINED = {
-    "tinytorch.core.products",
+    "tinytorch.core.kernels",
     "tinytorch.text.tokenizer_files.bytes_to_letters",
 }
 KINDS = {"py:module", "py:class", "py:exception", "py:function", "py:data"}

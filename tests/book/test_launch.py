@@ -43,13 +43,15 @@ class TestEveryChapter:
             link for link in hrefs(chapter_page) if link.endswith(f"_sources/{chapter}.ipynb")
         ]
         offered += [link for link in hrefs(chapter_page) if link.endswith(f"/{name}.ipynb")]
-        assert offered, "the card or the header must offer the notebook"
+        assert offered, "the toolbar must offer the notebook"
 
-    def test_the_card_repeats_the_launch_links(self, chapter_page):
-        card = chapter_page.select_one(".tt-card")
-        assert card is not None, "a chapter begins with a chapter-card"
-        links = " ".join(hrefs(card))
-        assert "colab.research.google.com" in links and "mybinder.org" in links
+    def test_one_menu_names_every_place_to_open_it(self, chapter_page):
+        assert len(chapter_page.select(".tt-open > button")) == 1
+        told = [entry.get_text(" ", strip=True) for entry in chapter_page.select(".tt-open li")]
+        lite = (ROOT / "_build/html/lite").exists()
+        first_words = ["This", *["JupyterLite,"] * lite, "Binder,", "Colab,", "Download"]
+        assert [text.split()[0] for text in told] == first_words
+        assert chapter_page.find(id="run-here"), "where the first entry leads"
 
 
 def test_only_pages_with_a_notebook_offer_colab(docname, page, index):
