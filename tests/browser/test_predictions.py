@@ -96,7 +96,7 @@ def test_without_scripts_predictions_and_deeper_sections_are_plain_folds(browser
     page = Visit(context, site).page
     page.goto(f"{site}{CHOICES}.html")
     assert not seen(page)
-    page.get_by_text("Show me", exact=True).click()
+    answer(page).locator("summary").click()
     assert seen(page)
     assert page.get_by_text("This one is right").is_visible()
     fold = page.locator(f"#{DEEPER}")
