@@ -38,6 +38,11 @@ def test_tied_maxima_share_the_gradient():
     assert grad(lambda x: ops.max(x, axis=0), [[1.0, 5.0], [3.0, 5.0]]) == [[0.0, 0.5], [1.0, 0.5]]
 
 
+def test_a_nan_is_the_maximum_and_has_the_gradient():
+    assert np.isnan(ops.max([1.0, np.nan]).item())
+    assert grad(ops.max, [1.0, np.nan]) == [0.0, 1.0]
+
+
 def test_tied_minima_share_the_gradient():
     assert grad(ops.min, [1.0, 1.0, 1.0, 5.0]) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0.0])
 

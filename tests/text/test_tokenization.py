@@ -401,6 +401,8 @@ def test_an_unknown_id_is_refused():
     assert tokenizer.vocab_size == 301
     with pytest.raises(IndexError, match="id 299 at position 1 is not in this vocabulary; was"):
         tokenizer.decode([300, 299])
+    with pytest.raises(IndexError, match=r"id -1 at position 1 is outside 0\.\.255"):
+        loop.decode([97, -1], [])
 
 
 def test_incomplete_utf_8_is_replaced_or_refused():

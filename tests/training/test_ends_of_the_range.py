@@ -46,7 +46,8 @@ ENDS = {
         (HALF, [NAN, 0], 1, "nan for a text"), (HALF, [1], 1, "one number for each text")],
     "training.preferences.kl_divergence": [
         (ONE, HALF, LOG2), (ONE, ONE, 0), (HALF, ONE, INF), (HALF, [1, -1], "probabilities must"),
-        ([NAN, 1], HALF, "probabilities must"), ([2, 3], HALF, "must sum to 1, got sums 5 and 1")],
+        ([NAN, 1], HALF, "probabilities must"), ([2, 3], HALF, "must sum to 1, got sums 5 and 1"),
+        ([0.501, 0.5], HALF, "must sum to 1, got sums 1.001 and 1")],
     "training.preferences.frontier": [
         ([.5, .5, 0], [0, 1, NAN], [1e-9, INF], [[LOG2, 1], [0, .5]]),
         (HALF, ONE, [], np.zeros((0, 2)))],

@@ -502,9 +502,9 @@ def _restore_axes(g: np.ndarray, shape: tuple[int, ...], axis: Axis) -> np.ndarr
 
 def _extreme(reduce: Callable[..., Any], x: np.ndarray, axis: Axis, keepdims: bool) -> Result:
     value = reduce(x, axis=axis, keepdims=True)
-    tied = (x == value).astype(np.result_type(x, np.float32))
+    tied = ((x == value) | (x != x)).astype(np.result_type(x, np.float32))  # a NaN is the extreme
     share = tied / tied.sum(axis=axis, keepdims=True)
-    value = reduce(x, axis=axis, keepdims=keepdims)
+    value = value if keepdims else value.squeeze(axis)
     return value, lambda g: _restore_axes(g, share.shape, axis) * share
 
 

@@ -19,6 +19,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from tinytorch.text.token_ids import look_up
+
 Pair = tuple[bytes, bytes]
 
 
@@ -56,9 +58,13 @@ def encode(piece: bytes, merges: Sequence[Pair]) -> list[int]:
 
 
 def decode(ids: Iterable[int], merges: Sequence[Pair]) -> bytes:
-    """The bytes of all the ids, one after another."""
-    vocabulary = _vocabulary(merges)
-    return b"".join(vocabulary[i] for i in ids)
+    """The bytes of all the ids, one after another.
+
+    Raises:
+        IndexError: there is no token with this id.
+    """
+    tokens = dict(enumerate(_vocabulary(merges)))
+    return b"".join(look_up(list(ids), tokens))
 
 
 def _vocabulary(merges: Iterable[Pair]) -> list[bytes]:

@@ -87,7 +87,7 @@ def kl_divergence(policy: TensorLike, reference: TensorLike) -> float:
     """
     policy, reference = _listed("kl_divergence", policy, reference)
     _listed("kl_divergence", reference, policy)
-    if not max(abs(policy.sum() - 1), abs(reference.sum() - 1)) < 1e-2:
+    if not max(abs(policy.sum() - 1), abs(reference.sum() - 1)) < 1e-4:
         sums = f"sum to 1, got sums {policy.sum():.4g} and {reference.sum():.4g}"
         raise ValueError(f"kl_divergence: the probabilities must {sums}")
     policy, reference = policy[policy > 0], reference[policy > 0]
