@@ -275,6 +275,16 @@ def test_an_answer_can_be_stopped_and_the_conversation_goes_on(panel):
     assert panel.place.locator(".tt-talk__question").count() == 2
 
 
+def test_a_question_that_does_not_fit_is_in_its_field_again(panel):
+    panel.fetch()
+    panel.question.fill(long := "Why? " * 400)
+    panel.press("Ask")
+    panel.place.get_by_text(re.compile(r"^The conversation has \d+ tokens")).wait_for()
+    assert panel.question.input_value() == long.strip()
+    assert panel.place.locator(".tt-talk__question").count() == 0
+    assert "a second" in panel.ask("Why?")
+
+
 def test_the_cells_use_the_model_and_may_take_its_names(panel):
     panel.fetch()
     panel.ask("Who?")

@@ -135,7 +135,10 @@ export class Conversation {
       answer.add(JSON.parse(line));
     }, say);
     this.answering = false;
-    if (messages === this.messages) this.#end(answer, result);
+    if (messages === this.messages) {
+      this.#end(answer, result);
+      if (!answer.text) this.#giveBack(asked, question);
+    }
     else this.#offer(); // another conversation has begun
   }
 
@@ -149,6 +152,12 @@ export class Conversation {
     this.#offer();
     if (document.activeElement === this.askButton) this.question.focus(); // before the words: a change of focus ends them
     this.announce(text ? `${text} ${result.ok ? "" : result.why}` : result.why, result.isError);
+  }
+
+  // A question without an answer is not lost: it is in its field again, where nothing has been written meanwhile.
+  #giveBack(asked, question) {
+    asked.remove();
+    this.question.value ||= question;
   }
 
   // From which block on the last of these tokens was the first choice; null where it was not, undefined where Python cannot say.
@@ -176,7 +185,7 @@ export class Conversation {
   async #run(source, online) {
     let error = "", rest = "";
     const result = await this.kernel.run({ source, force: true, title: "Talk to it", alt: "", prefix: "tt-talk", asserts: true, onmessage: (message) => {
-      if (message.kind === "error") error = message.text.split("\n").at(-1);
+      if (message.kind === "error") error = plainly(message.text.split("\n").at(-1));
       if (message.kind !== "stream" || message.name !== "stdout") return;
       const lines = (rest + message.text).split("\n");
       rest = lines.pop();
@@ -291,6 +300,9 @@ const shown = (name) => `“${name.replaceAll("\n", "⏎")}”`;
 // As it is heard: signs that a reader skips have names.
 const SIGNS = { ".": "full stop", ",": "comma", "\n": "line break", " ": "space" };
 const spoken = (name) => SIGNS[name] ?? shown(name);
+
+// What the conversation itself refuses is a sentence; of other errors the kind matters.
+const plainly = (error) => error.replace(/^ValueError: Talk: (.)(.*)$/, (_, first, rest) => `${first.toUpperCase()}${rest}.`);
 
 const percent = (chance) => chance < 0.001 ? "less than 0.1 %" : `${(100 * chance).toFixed(chance < 0.995 ? 1 : 2)} %`;
 
