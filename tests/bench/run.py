@@ -217,7 +217,7 @@ def smollm2(_: int) -> Iterator[Row]:
         yield row(f"SmolLM2 {ours}, {theirs}", *speeds, ratio, "higher")
     kept, wide = (programs.megabytes()[kind] for kind in ("stored", "float32"))
     read = [f"{size:.0f} MB" for size in (kept, wide)]
-    yield row("SmolLM2 weights read a token, float32", *read, kept / wide, "lower")
+    yield row("SmolLM2 read a token, float32", *read, kept / wide, "lower")
 
 
 def page(_: int) -> Iterator[Row]:

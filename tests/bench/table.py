@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-_LAYOUT = "{:44} {:>15} {:>15} {:>6}  {}"
+_LAYOUT = "{:40} {:>15} {:>15} {:>5} {}"
 
 
 def heading(machine: dict[str, Any]) -> str:
@@ -22,7 +22,7 @@ def line(row: dict[str, Any]) -> str:
     goal = ""
     if "reach" in row:
         sign = {"lower": "<", "higher": ">"}[row["better"]]
-        goal = f"{sign} {row['reach']:.2f} {'met' if met(row) else 'missed'}"
+        goal = f"{sign} {row['reach']:.2f} {'met' if met(row) else 'no'}"
     case = row["case"] + (f", {row['threads']} threads" if row["threads"] > 1 else "")
     return _LAYOUT.format(case, row["ours"], row["theirs"], f"{row['ratio']:.2f}", goal).rstrip()
 

@@ -82,7 +82,7 @@ def embedding(weight: TensorLike, ids: TokenIds | int, *, sparse: bool = False) 
         rows = RowSparse(ids.reshape(-1), g.reshape(-1, weight.shape[1]), weight.shape)
         return rows if sparse else rows.to_dense(), None
 
-    return weight.take(ids, axis=0), pullback  # as weight[ids], faster (bench: row-sparse step)
+    return weight.take(ids, axis=0), pullback  # as weight[ids] (bench: row-sparse step)
 
 
 @primitive

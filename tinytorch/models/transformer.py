@@ -143,8 +143,8 @@ class TransformerBlock(Module):
         Args:
             x: the residual stream.
             mask: the attention's.
-            cache: `cache=`, one layer of a `KVCache`, for the attention; passed on only when given,
-                so a custom attention need not take one.
+            cache: `cache=`, one layer of a `KVCache`, for the attention; passed on only when
+                given, so a custom attention need not take one.
         """
         x = x + self.dropout(self.attention(self.ln1(x), mask=mask, **cache))
         return x + self.mlp(self.ln2(x))

@@ -49,7 +49,7 @@ def merge(word: Iterable[bytes], pair: Pair) -> list[bytes]:
 
 
 def encode(piece: bytes, merges: Sequence[Pair]) -> list[int]:
-    """The ids of a piece: its bytes, merged in the order in which the merges were learned."""
+    """The ids of a piece: its bytes, merged in the order of the merges."""
     tokens = [bytes([byte]) for byte in piece]
     for pair in merges:
         tokens = merge(tokens, pair)

@@ -122,9 +122,10 @@ class PositionalEncoding(Module):
         """
         shape = x.shape if isinstance(x, Tensor) else np.asarray(x).shape
         if len(shape) != 3 or shape[2] != self.embed_dim:
-            remedy = "; add a batch axis with x.reshape(1, *x.shape)" if len(shape) == 2 else ""
             expected = f"expected (batch, seq, {self.embed_dim}), got shape {shape}"
-            raise ValueError(f"PositionalEncoding: {expected}{remedy}")
+            if len(shape) == 2:
+                expected += "; add a batch axis with x.reshape(1, *x.shape)"
+            raise ValueError(f"PositionalEncoding: {expected}")
         check_length(shape[1], self.max_seq_len, start)
         table = self.position_embeddings[start : start + shape[1]]
         return x + table  # (batch, seq, d) + (seq, d)
@@ -206,5 +207,6 @@ class EmbeddingLayer(Module):
         check_length(shape[-1], self.max_seq_len)
         if isinstance(self.pos_encoding, Tensor):
             return x + self.pos_encoding[: shape[-1]]  # (..., seq, d) + (seq, d)
-        batched = x.reshape(math.prod(shape[:-1]), shape[-1], self.embed_dim)  # 1-D ids: one row
+        rows = math.prod(shape[:-1])  # one for 1-D ids
+        batched = x.reshape(rows, shape[-1], self.embed_dim)
         return self.pos_encoding(batched).reshape(*shape, self.embed_dim)
