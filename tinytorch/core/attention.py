@@ -108,7 +108,7 @@ class MultiHeadAttention(Module):
         >>> attention = MultiHeadAttention(8, 2)
         >>> attention(Tensor(np.zeros((1, 5, 8))), mask=causal_mask(5)).shape
         (1, 5, 8)
-        >>> MultiHeadAttention(8, 4, num_kv_heads=2).k_proj.weight.shape  # two heads of length 2
+        >>> MultiHeadAttention(8, 4, num_kv_heads=2).k_proj.weight.shape  # two of length 2
         (8, 4)
     """
 

@@ -85,7 +85,8 @@ class GGUF:
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "one.gguf"
         >>> header = b"GGUF" + struct.pack("<IQQ", 3, 1, 0)  # version, tensors, metadata
         >>> entry = struct.pack("<Q1sIQIQ", 1, b"w", 1, 2, 1, 0)  # name, shape, kind, offset
-        >>> _ = path.write_bytes((header + entry).ljust(64, b"\0") + np.float16([1, 2]).tobytes())
+        >>> numbers = np.float16([1, 2]).tobytes()
+        >>> _ = path.write_bytes((header + entry).ljust(64, b"\0") + numbers)
         >>> with GGUF(path) as file:
         ...     file.tensors["w"]
         ...     file.read("w"), file.stored("w")
@@ -153,7 +154,7 @@ def dequantize(stored: np.ndarray | bytes, kind: str, shape: tuple[int, ...]) ->
         ValueError: another kind, or another number of bytes than the shape needs.
 
     Example:
-        >>> block = np.float16([0.5, -1]).tobytes() + bytes([0x32] * 16)  # scale, smallest, halves
+        >>> block = np.float16([0.5, -1]).tobytes() + bytes([0x32] * 16)  # 2 and 3
         >>> dequantize(block, "Q4_1", (32,))[[0, 15, 16, 31]]
         array([0. , 0. , 0.5, 0.5], dtype=float32)
     """

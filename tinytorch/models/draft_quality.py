@@ -54,7 +54,7 @@ def expected_readings(kept: TensorLike, num_drafted: int) -> float:
         ValueError: `kept` is not `(n,)`, a number in it is no probability, or nothing is drafted.
 
     Example:
-        >>> expected_readings([1.0, 1.0, 0.0, 1.0, 1.0, 1.0], 2)  # two kept, one of its own; again
+        >>> expected_readings([1.0, 1.0, 0.0, 1.0, 1.0, 1.0], 2)  # two kept, one drawn
         2.0
     """
     check_sizes(num_drafted=num_drafted)

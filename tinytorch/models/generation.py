@@ -253,7 +253,7 @@ def read_next(read: Callable[[np.ndarray], np.ndarray], window: SlidingWindow) -
 
     Example:
         >>> from tinytorch import GPT
-        >>> model = GPT(vocab_size=5, embed_dim=8, num_layers=1, num_heads=2, max_seq_len=16, rng=0)
+        >>> model = GPT(5, embed_dim=8, num_layers=1, num_heads=2, max_seq_len=16, rng=0)
         >>> window = SlidingWindow(np.array([[1, 2, 3]]), 16, model.new_cache())
         >>> logits = read_next(logits_of(model, window.cache), window)
         >>> logits.shape, window.unread.size

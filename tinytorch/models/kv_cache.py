@@ -48,7 +48,7 @@ class KVCache:
         ...     new = model([[4]], cache=cache)  # reads one token, sees four
         >>> new.shape, cache.length
         ((1, 1, 65), 4)
-        >>> cache.nbytes == 2 * 2 * 32 * 16 * 4  # keys and values, layers, tokens, numbers, bytes
+        >>> cache.nbytes == 2 * 2 * 32 * 16 * 4  # keys and values, layers, tokens, floats
         True
     """
 

@@ -141,7 +141,7 @@ def add_lora(
     Example:
         >>> from tinytorch import GPT
         >>> model = add_lora(GPT(65, 64, 2, 4, max_seq_len=32, rng=0), rank=2, rng=0)
-        >>> sum(p.size for p in model.trainable_parameters())  # 2 layers, 2 weights: 2 (64 + 64)
+        >>> sum(p.size for p in model.trainable_parameters())  # 2 layers, 2 weights
         1024
     """
     if isinstance(targets, str):

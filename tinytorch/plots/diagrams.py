@@ -45,7 +45,8 @@ def matrix_shapes(
             shapes that do not broadcast.
 
     Example:
-        >>> ax = matrix_shapes({"x": (2, 3), "b": (3,), "x+b": (2, 3)}, ("+", "="), broadcast=True)
+        >>> shapes = {"x": (2, 3), "b": (3,), "x+b": (2, 3)}
+        >>> ax = matrix_shapes(shapes, ("+", "="), broadcast=True)
         >>> [text.get_text() for text in ax.texts]
         ['x\n(2, 3)', '+', 'b\n(3,)', '=', 'x+b\n(2, 3)']
     """
@@ -139,7 +140,8 @@ def graph(
         ValueError: an edge, a label or a highlight names a node that is not there.
 
     Example:
-        >>> ax = graph({"x": (0, 0), "y": (1, 0)}, [("x", "y", "square")], labels={"y": "y = x²"})
+        >>> nodes, edges = {"x": (0, 0), "y": (1, 0)}, [("x", "y", "square")]
+        >>> ax = graph(nodes, edges, labels={"y": "y = x²"})
         >>> [text.get_text() for text in ax.texts if text.get_text()]
         ['x', 'y = x²', 'square']
     """

@@ -349,7 +349,7 @@ class BPETokenizer:
             >>> import json, pathlib, tempfile
             >>> from tinytorch.text.tokenizer_files import bytes_to_letters
             >>> folder = pathlib.Path(tempfile.mkdtemp())
-            >>> ids = {bytes_to_letters(bytes([byte])): byte for byte in range(256)} | {"lo": 256}
+            >>> ids = {bytes_to_letters(bytes([i])): i for i in range(256)} | {"lo": 256}
             >>> _ = (folder / "encoder.json").write_text(json.dumps(ids))
             >>> _ = (folder / "vocab.bpe").write_text("#version: 0.2\nl o\n")
             >>> BPETokenizer.from_gpt2_files(folder / "encoder.json", folder / "vocab.bpe").merges
@@ -381,7 +381,7 @@ class BPETokenizer:
             >>> BPETokenizer.from_tokenizer_json(path)  # doctest: +ELLIPSIS
             Traceback (most recent call last):
             ...
-            ValueError: cannot read '...' as a tokenizer: its model.type is "WordPiece", not "BPE":
+            ValueError: cannot read ...: its model.type is "WordPiece", not "BPE":
             this is not GPT-2's byte-level BPE; encode with the library that wrote it, and pass ids
         """
         with tokenizer_files.damaged(path):

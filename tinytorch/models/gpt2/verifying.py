@@ -60,8 +60,8 @@ def verify(model: WindowedModel) -> list[int]:
         >>> verify(GPT(260, 8, 1, 2))
         Traceback (most recent call last):
         ...
-        ValueError: verify: the known text is that of GPT-2 small alone, whose vocab_size is 50257,
-        and this model's is 260
+        ValueError: verify: the known text is that of GPT-2 small alone, whose vocab_size
+        is 50257, and this model's is 260
     """
     shape = {"vocab_size": 50257, **GPT2_SHAPES["gpt2-small"], "max_seq_len": 1024}
     for name, size in shape.items():
