@@ -162,7 +162,7 @@ def _pinned(name):
 WITHOUT_A_LOOP = """
     attend_numpy attend_seen autograd_weights block_cosines cache_allowed capstone_share
     context_evidence data_gather gpt2_neighbours gpt2_rows
-    gpt_last_logits heads_owner inside_by_distance layer_embed lora_merged net_fold norm_sizes
+    gpt_last_logits heads_owner layer_embed lora_merged net_fold norm_sizes
     positions_apart positions_sinusoids ranks_scatter sampling_draw sampling_top_k
     scaling_frontier talk_block tensors_centre_rows tensors_distances token_counts
 """.split()

@@ -20,8 +20,8 @@ from tinytorch_book.exercises.rules import by_hand, no_loop, without
 from tinytorch_book.exercises.training import train
 from tinytorch_book.exercises.values import as_array, show
 
-__all__ = ["inside_by_distance", "positions_alibi", "positions_any_length", "positions_count",
-           "positions_rotate", "positions_scores"]  # fmt: skip
+__all__ = ["positions_alibi", "positions_any_length", "positions_count", "positions_rotate",
+           "positions_scores"]  # fmt: skip
 
 
 def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -183,18 +183,6 @@ def positions_scores(answer: Any) -> Cases:
     for rows, dim in ((3, 4), (7, 6), (40, 16), (150, 2)):
         yield case(f"{rows} tokens, {dim} numbers each", answer, *drawn((rows, dim), (rows, dim)),
             hint=whole)  # fmt: skip
-
-
-@exercise(
-    points=1,
-    reference=lambda b: b[np.abs(np.arange(len(b))[:, None] - np.arange(len(b)))],
-    rules=[no_loop],
-)
-def inside_by_distance(answer: Any) -> Cases:
-    """Check a bias that depends on the distance alone."""
-    index = "Take b at |i - j|: a column of positions minus a row of positions, without sign."
-    for n in (3, 1, 2, 6, 9, 300):
-        yield case(f"is right for a length of {n}", answer, drawn(n)[0], hint=index)
 
 
 # A rule for every length ---------------------------------------------------------------------

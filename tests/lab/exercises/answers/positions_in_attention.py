@@ -46,9 +46,6 @@ def slower_with_distance(T, head_dim):
 
 RIGHT = {
     "positions_any_length": [slower_with_distance],
-    "inside_by_distance": [
-        lambda b: np.take(b, np.abs(np.subtract.outer(np.arange(b.size), np.arange(b.size))))
-    ],
     "positions_count": [lambda scheme, T, d: float(scheme == "learned") * T * d],
     "positions_alibi": [
         lambda n, T: (
@@ -72,7 +69,6 @@ WRONG = {
         "… never shown": ("np.stack([window, window])", "None"),
         "a window alone": ("return Rotary(T, head_dim)", "return None"),
     },
-    "inside_by_distance": {"with sign": ("b[np.abs(", "b[(")},
     "positions_count": {
         "None has the default": ('== "learned"', 'in ("learned", None)'),
         "a fixed table counts": ('== "learned"', 'in ("learned", "sinusoidal")'),
