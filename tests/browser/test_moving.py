@@ -127,4 +127,4 @@ def test_a_handle_is_moved_by_keys_and_announces_its_value(visit):
     assert figure.words().startswith("After 2 merges the text has 8 tokens.")
     figure = Moving(visit, PAGES["query-over-keys"], "query-over-keys")
     figure.press("Next step")
-    assert figure.words().startswith("“it” asks with its query")
+    assert figure.words().startswith("“they” asks with its query")
