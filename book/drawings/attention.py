@@ -26,10 +26,10 @@ from tinytorch_book.experiments.six_tokens import FEATURES, HEADS, IDS, TABLE, W
 
 Matrix = Sequence[Sequence[float]]
 
-TOKENS = ("dog", "barked", "because", "it")
-QUERIES = ((1, 1, 0, 0), (2, 0, 0, 2), (0, 2, 2, 0), (2, 0, 1, 1))
-KEYS = ((1, 0, 1, 1), (0, 2, 1, 1), (0, 1, 0, 0), (0.5, 0, 0, 1))
-VALUES = ((1.8, 0.4, 1.2, 0.8), (0.2, 1.6, 0.6, 1.4), (0.6, 0.6, 0.2, 0.4), (1, 0.2, 1.8, 1.2))
+TOKENS = ("Anna", "dogs", "because", "they")
+QUERIES = ((2, 0, 0, 2), (1, 1, 0, 0), (0, 2, 2, 0), (2, 0, 1, 1))
+KEYS = ((0, 2, 1, 1), (1, 0, 1, 1), (0, 1, 0, 0), (0.5, 0, 0, 1))
+VALUES = ((0.2, 1.6, 0.6, 1.4), (1.8, 0.4, 1.2, 0.8), (0.6, 0.6, 0.2, 0.4), (1, 0.2, 1.8, 1.2))
 LARGEST = 2  # of all these numbers; drawn as the darkest shade
 PLACES = (48, 130, 212, 294)  # of the tokens, from left to right
 
@@ -41,13 +41,13 @@ def tokens(y: float) -> list[str]:
 
 @drawing
 def scaled_dot_product() -> list[Panel]:
-    """Four steps, each above the four tokens: dog, barked, because, it.
+    """Four steps, each above the four tokens: Anna, dogs, because, they.
 
-    One: every token has a key and a value, small columns of cells; the last, it, also sends out
-    a query. Two: the query of it meets the key of each token, and at each an arrow brings a
-    score: made up, 2, 1, 0 and 1. Three: a softmax makes weights of the scores, drawn as bars:
-    53, 20, 7 and 20 percent, which sum to one. Four: each value is taken with its weight, a thick
-    arrow from dog and thin ones from the others, and their sum is the new vector of it.
+    One: every token has a key and a value, small columns of cells; the last, they, also sends out
+    a query. Two: the query of they meets the key of each token, and at each an arrow brings a
+    score: made up, 1, 2, 0 and 1. Three: a softmax makes weights of the scores, drawn as bars:
+    20, 53, 7 and 20 percent, which sum to one. Four: each value is taken with its weight, a thick
+    arrow from dogs and thin ones from the others, and their sum is the new vector of they.
     """
     scores = [sum(q * k for q, k in zip(QUERIES[-1], key, strict=True)) / 2 for key in KEYS]
     weights = softmax(scores)
@@ -84,7 +84,7 @@ def keys_and_values() -> Panel:
         offers,
         names,
         question(34),
-        note(214, 43, "only “it” asks here", anchor="end"),
+        note(214, 43, "only “they” asks here", anchor="end"),
         title="1  Keys, values and a query",
     )
 
@@ -149,7 +149,7 @@ def taking(weights: list[float]) -> Panel:
         [row_of(x, 132, v, "value") for x, v in zip(PLACES, VALUES, strict=True)],
         [weighted(x, w) for x, w in zip(PLACES, weights, strict=True)],
         row_of(PLACES[3], 34, total, "value"),
-        note(PLACES[3] - 40, 43, "the new vector of “it”", anchor="end"),
+        note(PLACES[3] - 40, 43, "the new vector of “they”", anchor="end"),
         title="4  The values come, each by its weight",
     )
 
@@ -164,8 +164,8 @@ def weighted(x: float, weight: float) -> str:
 KINDS = FEATURES[:4]
 X = TABLE[IDS, :4].tolist()
 W_Q, W_K = (matrix[:4].tolist() for matrix in HEADS[0][:2])
-ASKING = 2  # "barked", in the page's example
-REFERRING = 4  # "it"
+ASKING = 1  # "feeds", in the page's example
+REFERRING = 4  # "they"
 
 
 def projected(rows: Matrix, matrix: Matrix) -> list[list[float]]:
@@ -181,17 +181,17 @@ WANTED, FOUND = projected(X, W_Q), projected(X, W_K)
 def who_looks_at_whom() -> list[Panel]:
     """The matrix W_q of the page's six words, and arcs from one word to those it looks at.
 
-    Four rows say what a thing, an action, a reference and a link look for. Under the matrix stand
-    the query that they make for one word, and the words the dog barked because it woke. First it
-    asks: a thick arc leads to dog, with 77 percent. Then barked asks, and one number has been
-    changed, what an action looks for in references, from 4 to 0: its thickest arc now leads to dog,
-    with 52 percent, and no longer to it.
+    Four rows say what a thing, a plural, an action and a link look for. Under the matrix stand the
+    query that they make for one word, they, and the words Anna feeds dogs because they bark. A
+    thick arc leads to dogs, with 69 percent, a thin one to Anna, with 9. Then one number has been
+    changed, what a plural looks for in plurals, from 4 to 0: two arcs of 39 percent each now lead
+    to Anna and to dogs.
     """
     changed = [list(row) for row in W_Q]
-    changed[1][2] = 0
+    changed[1][1] = 0
     return [
-        asked("“it” asks", W_Q, REFERRING, None),
-        asked("One number less, and “barked” asks", changed, ASKING, (1, 2)),
+        asked("“they” asks", W_Q, None),
+        asked("One number less, and “they” asks again", changed, (1, 1)),
     ]
 
 
@@ -202,13 +202,15 @@ def six_readable_words() -> dict[str, Any]:
     return readable | {"toQuery": W_Q, "toKey": W_K, "asks": REFERRING}
 
 
-def asked(title: str, matrix: Matrix, asks: int, changed: tuple[int, int] | None) -> Panel:
-    """Draw the matrix, and where one word looks with it."""
+def asked(title: str, matrix: Matrix, changed: tuple[int, int] | None) -> Panel:
+    """Draw the matrix, and where “they” looks with it."""
+    asks = REFERRING
     [query] = projected([X[asks]], matrix)
     weights = softmax([sum(q * k for q, k in zip(query, key, strict=True)) / 2 for key in FOUND])
     pieces, base = [], 268
     for i, row in enumerate(matrix):
-        pieces.append(note(70, 71 + 24 * i, f"{'an' if i == 1 else 'a'} {KINDS[i]}", anchor="end"))
+        article = "an" if KINDS[i] == "action" else "a"
+        pieces.append(note(70, 71 + 24 * i, f"{article} {KINDS[i]}", anchor="end"))
         for j, value in enumerate(row):
             loud = (i, j) == changed
             pieces.append(cells(78 + 64 * j, 60 + 24 * i, [[f"{value:g}"]], "query", (60, 22)))
@@ -242,13 +244,13 @@ def asked(title: str, matrix: Matrix, asks: int, changed: tuple[int, int] | None
 
 @drawing
 def hidden_future() -> list[Panel]:
-    """The attention of one query, barked, over the six words of the dog barked because it woke.
+    """The attention of one query, feeds, over the six words of Anna feeds dogs because they bark.
 
     Both times each word has a score and, above it, a bar for its weight. Without a mask the scores
-    are 0, 2, 0, 0, 3 and 0; dog gets 23 percent and it, a later word, 64. A bracket under the
-    three later words says that 70 percent leak from there. With the causal mask the scores of the
-    three later words are minus infinity and their weights nothing; dog now gets 79 percent, and
-    the and barked 11 each.
+    are 2, 0, 2, 0, 0 and 0; Anna gets 39 percent, and so does dogs, the next word. A bracket under
+    the four later words says that 55 percent leak from there. With the causal mask the scores of
+    the four later words are minus infinity and their weights nothing; Anna now gets 88 percent, and
+    feeds 12.
     """
     products = [sum(q * k for q, k in zip(WANTED[ASKING], key, strict=True)) for key in FOUND]
     scores = [product / 2 for product in products]
@@ -288,7 +290,7 @@ def looking(title: str, scores: list[float], weights: list[float], remark: str) 
         box(own - 27, 168, 54, 24, "query", kind="frame"),
         pieces,
         arrow((0, 138.5), (340, 138.5), head=False),
-        bracket(own + 31, 202, 165, remark),
+        bracket(own + 31, 202, 57 * (len(WORDS) - 1 - ASKING) - 6, remark),
         title=title,
     )
 

@@ -12,17 +12,17 @@ LEFT, WIDE = 58, 47  # pixels left of the tokens, and of a token
 WAY = journey()
 PLACES = [LEFT + WIDE * i + WIDE / 2 for i in range(len(WORDS))]
 READABLE = 4  # of a vector's numbers; the other two are its position
-SEEN = 0.12  # a smaller weight is not drawn
+SEEN = 0.1  # a smaller weight is not drawn
 STAGES = {"ids": 40, "lookup": 68, "positions": 44, "attention": 66, "heads": 66}
 STAGES |= {"block": 146, "logits": 64}  # and their heights
 
 
 @drawing
 def sentence_ids() -> list[Panel]:
-    """Six words, each in a box above its id: the, dog, barked, because, it and woke.
+    """Six words, each in a box above its id: Anna, feeds, dogs, because, they and bark.
 
-    Under the is 4, under dog 2, under barked 0, under because 1, under it 3 and under woke 5: their
-    places in the vocabulary, the same six words in alphabetical order.
+    Under Anna is 0, under feeds 4, under dogs 3, under because 2, under they 5 and under bark 1:
+    their places in the vocabulary, the same six words in alphabetical order.
     """
     return stages("ids")
 
@@ -31,9 +31,8 @@ def sentence_ids() -> list[Panel]:
 def sentence_lookup() -> list[Panel]:
     """Six words with their ids; under each id the vector that it looks up, a column of four cells.
 
-    The rows are thing, action, reference and link. Dark are: dog at thing, barked and woke at
-    action, it at reference, because at link; it is half a thing, the is half a link,
-    and woke a fifth of one.
+    The rows are thing, plural, action and link. Filled are: Anna at thing, feeds at action, dogs at
+    thing and plural, because at link, they at plural, and bark at plural and action.
     """
     return stages("lookup")
 
@@ -42,8 +41,8 @@ def sentence_lookup() -> list[Panel]:
 def sentence_positions() -> list[Panel]:
     """Six words, their ids and vectors; under each a clock with one hand.
 
-    At the it points up, and from token to token it turns clockwise by a sixth: up and to the right
-    at dog, down and to the right at barked, straight down at because, and then on through the left
+    At Anna it points up, and from token to token it turns clockwise by a sixth: up and to the right
+    at feeds, down and to the right at dogs, straight down at because, and then on through the left
     half.
     """
     return stages("positions")
@@ -53,8 +52,9 @@ def sentence_positions() -> list[Panel]:
 def sentence_attention() -> list[Panel]:
     """Under the clocks, arcs lead from each word back to those that it looks at.
 
-    The thickest lead to dog, from it and from barked. Because looks mostly at barked, and woke at
-    it. Above the arcs stand, paler, the words, their ids, vectors and clocks.
+    The thickest lead to dogs, from they and from bark; from both a thin one goes on to Anna. Feeds
+    looks mostly at Anna, dogs at itself, and because at feeds. Above the arcs stand, paler, the
+    words, their ids, vectors and clocks.
     """
     return stages("attention")
 
@@ -63,7 +63,7 @@ def sentence_attention() -> list[Panel]:
 def sentence_heads() -> list[Panel]:
     """Arcs of two heads: the first's lead to what a word is about, the second's one word back.
 
-    In the first the thickest lead to dog, from it and from barked; the first word sees itself. In
+    In the first the thickest lead to dogs, from they and from bark; the first word sees itself. In
     the second the first word sees itself, too, and from each other word a thick arc, nearly the
     same for all, leads to its neighbour at the left.
     """
@@ -74,9 +74,9 @@ def sentence_heads() -> list[Panel]:
 def sentence_block() -> list[Panel]:
     """Under the second head's arcs, what attention adds to each vector, and what the MLP adds.
 
-    Attention adds thing to it, barked, dog and woke, action to because, and some link to it. The
-    MLP adds thing after the, action after dog and it, link after barked and woke, and reference,
-    with some thing, after because. Cells with a minus are what it takes away.
+    Attention adds thing to Anna and feeds, thing and plural to dogs, they and bark, and action to
+    dogs and because. The MLP adds action after Anna and they, thing and plural after feeds, link
+    after dogs and bark, and plural after because. Cells with a minus are what it takes away.
     """
     return stages("block")
 
@@ -85,8 +85,9 @@ def sentence_block() -> list[Panel]:
 def sentence_logits() -> list[Panel]:
     """At the end, under each word, the two likeliest next words with bars.
 
-    After the comes dog, after dog and it barked before woke, after barked and woke because, and
-    after because it. The bar of woke after it is about a quarter as long as that of barked.
+    The first is the word that follows: feeds after Anna, dogs after feeds, because after dogs, they
+    after because, and bark after they, with a bar nearly three times as long as that of feeds.
+    After bark comes because.
     """
     return stages("logits")
 

@@ -29,13 +29,13 @@ DIAL = "Position of the query", "Position of the key"
 # What the handles of each are set to when its drawing is looked at: where it is fullest.
 SET = {
     "query-over-keys": [
-        *([("Which token asks", token)] for token in ("dog", "barked", "because", "it")),
+        *([("Which token asks", token)] for token in ("Anna", "dogs", "because", "they")),
         *([("Step", step)] for step in range(7)),
     ],
     "causal-mask": [
         [("Causal mask", mask), ("Which word asks", word)]
         for mask in ("off", "on")
-        for word in ("the", "barked", "woke")
+        for word in ("Anna", "feeds", "bark")
     ],
     "root-d": [
         [("The dot products", how), ("d, the length of query and key", power)]
@@ -44,7 +44,7 @@ SET = {
     ],
     "who-looks-at-whom": [
         [("Which word asks", word), ("The number", number)]
-        for word in ("the", "it", "woke")
+        for word in ("Anna", "they", "bark")
         for number in (-4, 8)
     ],
     "where-heads-look": [[("Heads", count)] for count in ("1", "2", "4", "8", "16")],
@@ -127,4 +127,4 @@ def test_a_handle_is_moved_by_keys_and_announces_its_value(visit):
     assert figure.words().startswith("After 2 merges the text has 8 tokens.")
     figure = Moving(visit, PAGES["query-over-keys"], "query-over-keys")
     figure.press("Next step")
-    assert figure.words().startswith("“it” asks with its query")
+    assert figure.words().startswith("“they” asks with its query")

@@ -81,7 +81,7 @@ def test_no_button_lies_on_the_text_while_one_scrolls_up(phone):
 
 def test_the_text_begins_within_the_first_screen(phone):
     """The aims and the map of a chapter are folded, and open at a press."""
-    first = phone.get_by_text("The dog barked").first.bounding_box()
+    first = phone.get_by_text("Anna feeds dogs").first.bounding_box()
     assert first["y"] < PHONE["height"]
     assert not phone.locator(".tt-card__map").is_visible()
     phone.get_by_text("Aims and map").click()

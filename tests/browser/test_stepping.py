@@ -22,13 +22,13 @@ def test_the_lines_of_a_cell_are_gone_through(visit):
     panel = cell.get_by_role("group", name="Steps of cell")
     slider, changes = panel.get_by_role("slider"), panel.locator("li")
     expect(panel.locator("p")).to_have_text("Step 1 of 17, line 1 of 6")
-    expect(changes).to_have_text(["scoresarray 6 × 6, float640 0 0.75 0 0 0.6 …"])
-    expect(cell.locator(".cell_output")).to_contain_text("'it' gets")
+    expect(changes).to_have_text(["scoresarray 6 × 6, float640 2 0 0 0 2 …"])
+    expect(cell.locator(".cell_output")).to_contain_text("'they' gets")
     panel.get_by_role("button", name="Next").click(click_count=2)
     expect(changes).to_have_text("No name changes.")
     assert cell.locator(".tt-step__code").evaluate(MARK) == 3
     slider.press("ArrowRight")
-    said = "line 4 of 6: word, str of 3 'the'; row, array of 6"
+    said = "line 4 of 6: word, str of 4 'Anna'; row, array of 6"
     expect(slider).to_have_attribute("aria-valuetext", said)
     slider.press("End")
     panel.get_by_role("button", name="Previous").press("ArrowLeft")

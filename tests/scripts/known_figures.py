@@ -93,10 +93,11 @@ def query_over_keys():
                 },
                 "",
             )
-    first = "“it” asks with its query, 2, 0, 1, 1."
-    products = "2 · 1 + 0 · 0 + 1 · 1 + 1 · 1 = 4, and divided by √4 the score is 2."
-    yield [pick("it"), press("Next step")], {"step": 0}, first
-    yield [press("Next step")], {"step": 1}, f"The query of “it” meets the key of “dog”: {products}"
+    first = "“they” asks with its query, 2, 0, 1, 1."
+    products = "2 · 0 + 0 · 2 + 1 · 1 + 1 · 1 = 2, and divided by √4 the score is 1."
+    met = f"The query of “they” meets the key of “Anna”: {products}"
+    yield [pick("they"), press("Next step")], {"step": 0}, first
+    yield [press("Next step")], {"step": 1}, met
 
 
 def six_words():
@@ -115,9 +116,9 @@ def masked():
     names = six_words()
     words, q, k = names["words"], names["q"], names["k"]
     said = {
-        (False, "barked"): "“barked” takes 70 % of what it gets from the three later words.",
-        (True, "barked"): "The mask makes the scores of the three later words −∞.",
-        (True, "woke"): "Nothing comes after “woke”",
+        (False, "feeds"): "“feeds” takes 55 % of what it gets from the four later words.",
+        (True, "feeds"): "The mask makes the scores of the four later words −∞.",
+        (True, "bark"): "Nothing comes after “bark”",
     }
     for on, mask in ((False, np.zeros((6, 6))), (True, causal_mask(6))):
         _, weights = scaled_dot_product_attention(q, k, k, mask)
@@ -140,14 +141,16 @@ def readable():
     """The six words with one number of W_q changed."""
     names = six_words()
     words, x, k, v = (names[name] for name in ("words", "x", "k", "v"))
-    kinds = "thing", "action", "reference", "link"
+    kinds = "thing", "plural", "action", "link"
+    tie = "it looks most at “Anna” and “dogs”, with 39 % each. Before the change: 69 % at “dogs”."
     said = {
-        ("it", 2, 0, 6): "its query is 7, 0, 0, 0, and it looks most at “dog”, with 77 %.",
-        ("barked", 1, 2, 0): "it looks most at “dog”, with 52 %. Before the change: 64 % at “it”.",
-        ("the", 3, 1, 0): "“the” is 0.5 link. It looks for nothing strongly",
-        ("it", 2, 0, -4): "“it” is 0.5 thing and 1 reference. It looks for nothing strongly",
+        ("they", 1, 1, 4): "its query is 4, 4, 0, 0, and it looks most at “dogs”, with 69 %.",
+        ("they", 1, 1, 0): tie,
+        ("feeds", 2, 1, 2): "“dogs”, with 58 %. Before the change: 39 % each at “Anna” and “dogs”.",
+        ("Anna", 0, 2, 0): "“Anna” is 1 thing. It looks for nothing strongly",
+        ("bark", 1, 0, -4): "“bark” is 1 plural and 1 action. So its query is 0, 4, 0, 0, and",
     }
-    more = [("dog", 0, 2, 8), ("woke", 1, 0, -4), ("because", 3, 2, 3), ("it", 0, 1, 5)]
+    more = [("dogs", 0, 2, 8), ("because", 3, 0, 3), ("they", 0, 1, 5), ("they", 1, 1, -4)]
     for word, row, column, value in [*said, *more]:
         matrix = names["W_q"].copy()
         matrix[row, column] = value
@@ -163,9 +166,9 @@ def readable():
             "weights": weights.data[asks],
         }  # fmt: skip
         yield deeds, numbers, said.get((word, row, column, value), "")
-    asks = words.index("it")
+    asks = words.index("they")
     _, weights = scaled_dot_product_attention(names["q"], k, v)
-    yield [press("As it was")], {"value": 0, "weights": weights.data[asks]}, "77 %"
+    yield [press("As it was")], {"value": 4, "weights": weights.data[asks]}, "69 %"
 
 
 def heads_look():

@@ -3,16 +3,14 @@
 const KEYS = 3; // the kinds by which a word can be found: a link is not one
 const [LEFT, WIDE, TOP, HIGH, BASE] = [78, 64, 60, 24, 268]; // of the matrix, and the line of words
 
-const most = (all) => all.indexOf(Math.max(...all));
-
 export default function (figure, { svg, text, note, box, line, panel, choice, slider, press, words, fixed }) {
   const { words: tokens, kinds, x, toQuery, toKey, asks: first } = figure.data;
   const keys = times(x, toKey);
   const picture = panel(340, 314);
   const asks = choice({ label: "Which word asks", options: tokens.map((token, i) => [i, token]), value: first }, draw);
-  const row = choice({ label: "Row to change", options: kinds.map((kind, i) => [i, kind]), value: 2 }, back);
-  const column = choice({ label: "Column to change", options: kinds.slice(0, KEYS).map((kind, i) => [i, `for ${kind}s`]), value: 0 }, back);
-  const value = slider({ label: "The number", min: -4, max: 8, value: toQuery[2][0], say: (n) => fixed(n, 0) }, draw);
+  const row = choice({ label: "Row to change", options: kinds.map((kind, i) => [i, kind]), value: 1 }, back);
+  const column = choice({ label: "Column to change", options: kinds.slice(0, KEYS).map((kind, i) => [i, `for ${kind}s`]), value: 1 }, back);
+  const value = slider({ label: "The number", min: -4, max: 8, value: toQuery[1][1], say: (n) => fixed(n, 0) }, draw);
   press("As it was", back);
   const tell = words();
 
@@ -73,10 +71,12 @@ export default function (figure, { svg, text, note, box, line, panel, choice, sl
     const token = tokens[asks.value];
     const is = kinds.flatMap((kind, i) => (x[asks.value][i] ? [`${x[asks.value][i]} ${kind}`] : [])).join(" and ");
     const before = attention(toQuery).weights;
-    const found = tokens[most(weights)];
-    if (Math.max(...weights) < 0.25) return `“${token}” is ${is}. It looks for nothing strongly, and spreads its attention.`;
-    const was = weights.every((weight, i) => Math.abs(weight - before[i]) < 1e-9) ? "" : ` Before the change: ${share(before[most(before)])} at “${tokens[most(before)]}”.`;
-    return `“${token}” is ${is}. So its query is ${query.map(short).join(", ")}, and it looks most at “${found}”, with ${share(Math.max(...weights))}.${was}`;
+    const most = (all) => Math.max(...all);
+    const found = (all) => tokens.filter((_, i) => all[i] > most(all) - 1e-9).map((word) => `“${word}”`);
+    const part = (all) => share(most(all)) + (found(all).length > 1 ? " each" : "");
+    if (most(weights) < 0.25) return `“${token}” is ${is}. It looks for nothing strongly, and spreads its attention.`;
+    const was = weights.every((weight, i) => Math.abs(weight - before[i]) < 1e-9) ? "" : ` Before the change: ${part(before)} at ${found(before).join(" and ")}.`;
+    return `“${token}” is ${is}. So its query is ${query.map(short).join(", ")}, and it looks most at ${found(weights).join(" and ")}, with ${part(weights)}.${was}`;
   }
 
   draw();

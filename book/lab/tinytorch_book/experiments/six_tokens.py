@@ -1,9 +1,9 @@
 """Six tokens on their way through a model, with numbers chosen by hand so that one can read them.
 
-The sentence is "the dog barked because it woke". A token's vector has six numbers: how much of a
-thing, an action, a reference (a word that stands for another) and a link it is, and its position
-as the hand of a clock with six hours: how far it points right, and how far up. Nothing was trained,
-and the layers are without norms, so that every number can be traced by hand.
+The sentence is "Anna feeds dogs because they bark". A token's vector has six numbers. Four say
+whether it is a thing, a plural, an action and a link, two its position as the hand of a clock with
+six hours: how far it points right, and how far up. Nothing was trained, and the layers are without
+norms, so that every number can be traced by hand.
 """
 
 import numpy as np
@@ -15,24 +15,25 @@ __all__ = ["FEATURES", "HEADS", "IDS", "MLP", "OUTPUT", "POSITIONS", "TABLE", "V
 __all__ += ["WORDS", "journey"]
 
 #: The six tokens of the sentence.
-WORDS = ["the", "dog", "barked", "because", "it", "woke"]
+WORDS = ["Anna", "feeds", "dogs", "because", "they", "bark"]
 #: The words in alphabetical order.
 VOCABULARY = sorted(WORDS)
 #: The place of each word of the sentence in the vocabulary.
 IDS = [VOCABULARY.index(word) for word in WORDS]
 #: What the six numbers of a vector say.
-FEATURES = ["thing", "action", "reference", "link", "x", "y"]
+FEATURES = ["thing", "plural", "action", "link", "x", "y"]
 
-#: A row for each word of the vocabulary: barked, because, dog, it, the, woke.
+#: A row for each word of the vocabulary: Anna, bark, because, dogs, feeds, they.
 TABLE = np.array(
     [
-        [0, 1, 0, 0, 0, 0],
-        [0, 0, 0, 1, 0, 0],
         [1, 0, 0, 0, 0, 0],
-        [0.5, 0, 1, 0, 0, 0],
-        [0, 0, 0, 0.5, 0, 0],
-        [0, 0.8, 0, 0.2, 0, 0],
-    ]
+        [0, 1, 1, 0, 0, 0],
+        [0, 0, 0, 1, 0, 0],
+        [1, 1, 0, 0, 0, 0],
+        [0, 0, 1, 0, 0, 0],
+        [0, 1, 0, 0, 0, 0],
+    ],
+    dtype=float,
 )
 
 _HOURS = 2 * np.pi / 6 * np.arange(6)
@@ -53,30 +54,30 @@ def _matrix(numbers: object, row: int = 0) -> np.ndarray:
 #: For each head its matrices for queries, keys and values, (6, 4) each.
 HEADS = [
     (  # looks for what a token is about
-        _matrix([[2, 0, 0, 0], [4, 0, 4, 0], [6, 0, 0, 0], [0, 3, 0, 0]]),
-        _matrix(np.diag([1, 1, 1, 0])),  # a link has nothing to be found by
-        _matrix(np.diag([1, 1, 0, 0])),  # things and actions hand over what they are
+        _matrix([[0, 0, 4, 0], [4, 4, 0, 0], [4, 0, 0, 0], [0, 0, 4, 0]]),
+        _matrix(np.diag([1, 1, 1, 0])),  # a link has nothing to be found by,
+        _matrix(np.diag([1, 1, 1, 0])),  # and nothing to hand over
     ),
     (  # looks one hour back
         _matrix(16 * _BACK, row=4),
         _matrix(np.eye(2), row=4),
-        _matrix(np.diag([0, 0, 0, 1])),  # and takes whether a link stood there
+        _matrix([[0, 0, 0, 1]], row=2),  # and takes whether an action stood there
     ),
 ]
 
 #: From both heads' values, (8,), to what attention adds to the stream, (6,).
 OUTPUT = np.zeros((8, 6))
 OUTPUT[:4, :4] = np.eye(4)
-OUTPUT[7, 3] = 0.5
+OUTPUT[7, 2] = 1
 
 #: The MLP: what its four cells look for, from which value on, and what each of them adds.
 MLP = (
-    np.array(  # a thing or a reference, an action, a link, a strong link
-        [[1, -1, -1, 0], [-1, 2, -1, 0], [1, 0, -1, 0], [0, -1, 2, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
+    np.array(  # a thing without action, an action without plural, both of these, a link
+        [[1, 0, 0, 0], [0, -1, 1, 0], [-2, 1, 1, 0], [0, -1, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
     ),
-    np.array([0, -0.5, 0, -0.8]),
+    np.array([0, 0, -2, 0]),
     np.array(
-        [[-2, 3, -2, 0, 0, 0], [-2, -3, 0, 4, 0, 0], [3, 0, 0, -2, 0, 0], [-10, 0, 20, 0, 0, 0]]
+        [[-2, -1, 4, 0, 0, 0], [2, 2, -3, 0, 0, 0], [-2, -2, -2, 4, 0, 0], [-2, 4, -3, -3, 0, 0]]
     ),
 )
 
@@ -92,7 +93,7 @@ def journey() -> dict[str, np.ndarray]:
     Example:
         >>> forecast = journey()["forecast"]
         >>> [VOCABULARY[i] for i in forecast.argmax(axis=1)]
-        ['dog', 'barked', 'because', 'it', 'barked', 'because']
+        ['feeds', 'dogs', 'because', 'they', 'bark', 'because']
     """
     looked_up = TABLE[IDS]
     placed = looked_up + POSITIONS
