@@ -268,9 +268,9 @@ def first_network() -> list[Panel]:
     last one; f is lit in the one, a in the other. Lines run from both to four circles in the
     middle, each marked with a bent line, flat at first and then rising. Two of the circles are
     above zero and lit: lines go on from them to t, n, s, d and u, which all get about the same
-    small chance, 0.03. The other two are grey, and nothing goes on from them. The letter that
+    small probability, 0.03. The other two are grey, and nothing goes on from them. The letter that
     came is t, and the surprise is about 3.6. Back: dotted lines run the other way, through the two
-    lit circles only. They carry the chance minus what came, -0.97 from t, by far the most, and
+    lit circles only. They carry the forecast minus what came, -0.97 from t, by far the most, and
     0.03 from each of the others, and every weight on the way takes a step against it. After
     training a long bar stands beside t, 0.97, and none beside the others.
     """
@@ -280,7 +280,7 @@ def first_network() -> list[Panel]:
     ]
 
 
-def network(chances: list[float], forward: bool, title: str) -> Panel:
+def network(forecast: list[float], forward: bool, title: str) -> Panel:
     """Draw the network with f and a lit, its values going forward or its gradients going back."""
     came = LETTERS_OUT.index("t")
     left = [(36, y) for y in (64, 92, 120, 164, 192, 220)]
@@ -310,7 +310,7 @@ def network(chances: list[float], forward: bool, title: str) -> Panel:
         for c, (_, y) in zip((*BEFORE_LAST, *LAST), left, strict=True)
     ]
     told = []
-    for i, (c, p, (_, y)) in enumerate(zip(LETTERS_OUT, chances, right, strict=True)):
+    for i, (c, p, (_, y)) in enumerate(zip(LETTERS_OUT, forecast, right, strict=True)):
         colour = "loss" if i == came else "token"
         told.append(text(208, y, c, colour, face="mono", size=15))
         if forward:
@@ -320,7 +320,7 @@ def network(chances: list[float], forward: bool, title: str) -> Panel:
             push = 1 / 38 - (i == came)
             told.append(note(224, y, f"{push:+.2f}".replace("-", "−"), "gradient", anchor="start"))
             told.append(line(f"M268 {y}h{round(60 * p, 1)}", colour, "line", 9))
-    heads = ["chance"] if forward else ["gradient", "learned"]
+    heads = ["forecast"] if forward else ["gradient", "learned"]
     places = [(240, heads[0])] if forward else [(244, heads[0]), (298, heads[1])]
     foot = "surprise at t: about 3.6" if forward else "each weight: one step against its gradient"
     return panel(

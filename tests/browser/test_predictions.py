@@ -9,7 +9,8 @@ from visit import READY, Visit
 CHOICES = "book/foundations/tensors"
 NUMBER = "book/transformer/normalisation-and-mlp"
 ANSWER = ".tt-prediction + .tt-answer"
-DEEPER = "deeper-how-do-the-shapes-lead-to-a-score-for-every-token"  # of CHOICES
+FOLDED = "book/embeddings/token-embeddings"
+DEEPER = "deeper-how-does-the-gradient-follow-from-a-matrix-product"  # of FOLDED
 IN_THE_ANSWER = "A perfect model has a loss of 1.333"  # of CHOICES
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -57,22 +58,22 @@ def test_a_number_counts_as_a_prediction_and_an_empty_field_does_not(visit):
 
 
 def test_a_link_opens_the_fold_that_it_leads_into(visit):
-    page = visit.open(CHOICES)
+    page = visit.open(FOLDED)
     fold = page.locator(f"#{DEEPER} > .tt-deeper")
     assert fold.get_attribute("open") is None
     page.evaluate(f"location.hash = '{DEEPER}'")
     fold.and_(page.locator("[open]")).wait_for()
     assert answer(page).get_attribute("open") is None
-    page.goto(f"{visit.site}{CHOICES}.html#{DEEPER}")
+    page.goto(f"{visit.site}{FOLDED}.html#{DEEPER}")
     page.reload()
     fold.and_(page.locator("[open]")).wait_for()
     page.goto(f"{visit.site}{NUMBER}.html#a-small-error-thirty-layers-deep")
     assert answer(page).get_attribute("open") is None, "the question is no part of the answer"
 
 
-@pytest.mark.parametrize(("word", "opened"), [("shortcut", False), ("skeleton", True)])
+@pytest.mark.parametrize(("word", "opened"), [("overwrites", False), ("respect", True)])
 def test_a_search_opens_the_fold_that_alone_contains_its_words(visit, word, opened):
-    page = visit.open(CHOICES)
+    page = visit.open(FOLDED)
     page.evaluate(f"localStorage.setItem('sphinx_highlight_terms', '{word}')")
     page.reload()
     page.locator("article span.highlighted").first.wait_for(state="attached")
@@ -81,7 +82,7 @@ def test_a_search_opens_the_fold_that_alone_contains_its_words(visit, word, open
 
 
 def test_print_shows_everything_and_the_screen_what_it_showed_before(visit):
-    page = visit.open(CHOICES)
+    page = visit.open(FOLDED)
     closed = page.locator(".tt-fold:not([open])")
     count = closed.count()
     assert count >= 2
@@ -99,7 +100,8 @@ def test_without_scripts_predictions_and_deeper_sections_are_plain_folds(browser
     answer(page).locator("summary").click()
     assert seen(page)
     assert page.get_by_text("This one is right").is_visible()
+    page.goto(f"{site}{FOLDED}.html")
     fold = page.locator(f"#{DEEPER}")
     fold.locator("summary").click()
-    assert fold.get_by_text("the skeleton of a GPT").is_visible()
+    assert fold.get_by_text("for the one-hot rows of all tokens").is_visible()
     context.close()

@@ -73,7 +73,7 @@ def test_success_is_announced_links_to_the_next_exercise_and_saves_the_code(open
     work = json.loads(saved_file(landing.page))
     assert work["release"] == tinytorch.__version__
     sources = work["kept"]["sources"]
-    assert {*sources} == {"tensors_agreements", "tensors_distances"}
+    assert {*sources} == {"tensors_agreements", "tensors_heads"}
     assert all(f"check.{name}(" in cells[-1] for name, cells in sources.items())
 
     visit.page.set_viewport_size(PHONE)

@@ -160,16 +160,16 @@ def _pinned(name):
 # Stated rules -------------------------------------------------------------------------------------
 
 WITHOUT_A_LOOP = """
-    attend_numpy attend_seen autograd_weights block_cosines cache_allowed capstone_share
+    attend_numpy attend_seen block_cosines cache_allowed capstone_share
     context_evidence data_gather gpt2_neighbours gpt2_rows
     gpt_last_logits heads_owner layer_embed lora_merged net_fold norm_sizes
     positions_apart positions_sinusoids ranks_scatter sampling_draw sampling_top_k
-    scaling_frontier talk_block tensors_centre_rows tensors_distances token_counts
+    scaling_frontier talk_block tensors_centre_rows token_counts
 """.split()
 IN_NUMPY = """
     asking_scores better_cluster better_stop
     attend_causal_mask attend_numpy attend_score_gradient autograd_undo_broadcast
-    autograd_weights context_evidence context_forecast context_posterior data_windows gpt2_rows
+    context_evidence context_forecast context_posterior data_windows gpt2_rows
     gpt_tied_gradient layer_embed loss_and_gradient
     net_softmax prefer_optimum
     optim_adamw positions_sinusoids sampling_draw sampling_top_p talk_block

@@ -10,11 +10,11 @@ from tinytorch.core.tensor import Tensor
 from tinytorch_book.exercises.cases import Cases, NotYet, case, cases, predictions
 from tinytorch_book.exercises.drawn_numbers import drawn, seed_of
 from tinytorch_book.exercises.exercise import exercise
-from tinytorch_book.exercises.rules import by_hand, in_numpy, no_loop, package_only
+from tinytorch_book.exercises.rules import by_hand, in_numpy, package_only
 from tinytorch_book.exercises.values import show
 
 __all__ = ["autograd_predict", "autograd_record", "autograd_softplus", "autograd_subtract",
-           "autograd_swish", "autograd_undo_broadcast", "autograd_weights"]  # fmt: skip
+           "autograd_swish", "autograd_undo_broadcast"]  # fmt: skip
 
 Record = list[tuple[str, list[tuple[str, float]]]]
 
@@ -241,12 +241,3 @@ def _random_record() -> Record:
         parents = rng.choice(["p", "q", *(f"n{j}" for j in range(i))], size=rng.integers(2, 4))
         record.append((f"n{i}", [(str(p), float(rng.integers(-6, 7) / 4)) for p in parents]))
     return record
-
-
-@exercise(points=1, reference=lambda x, k: x.T @ np.ones((len(x), k)), rules=[no_loop, in_numpy])
-def autograd_weights(answer: Any) -> Cases:
-    """Check the gradient of the sum of `x @ W` with respect to `W`."""
-    ones = "Each number of the sum has gradient 1; the product passes x.T times that to W."
-    for n, d, k in ((2, 3, 1), (3, 3, 3), (1, 4, 2), (4, 1, 3), (30, 20, 40)):
-        claim = f"has the shape and the numbers of W {(d, k)} for {n} rows"
-        yield case(claim, answer, drawn((n, d))[0], k, hint=ones)

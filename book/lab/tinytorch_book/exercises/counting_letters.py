@@ -61,13 +61,13 @@ def count_chance(answer: Any) -> Cases:
     """`answer(strokes, letter)` returns the share of the strokes that belongs to a letter."""
     letters, every_ninth = _letters()
     share = "Of all the strokes, how many are for this letter? Divide."
-    never = "A letter that never came has no strokes: its chance is 0."
+    never = "A letter that never came has no strokes: its probability is 0."
     total = "Divide by the number of strokes, not by that of the different letters."
     mistakes = [
         (lambda s, c: s[c], "This is the number of strokes: divide it by that of all strokes."),
         (lambda s, c: s[c] / len(s), total),
         (lambda s, c: s[c] // s.total(), "`//` divides whole numbers: use `/`."),
-        (lambda s, c: s.total() / s[c], "The other way round: a chance is at most 1."),
+        (lambda s, c: s.total() / s[c], "The other way round: a probability is at most 1."),
         (
             lambda s, c: round(s[c] / s.total(), 2),
             "Right, but rounded: return the quotient as it is.",
@@ -91,7 +91,7 @@ def count_predict(answer: Any) -> Cases:
     yield from predictions(answer, {
         "strokes": (10, "Every letter but the last has one behind it."),
         "different letters behind a": (3, "The last a has nothing behind it."),
-        "chance of b behind a": (0.5, "Of the strokes for a, how many are for b?"),
+        "probability of b behind a": (0.5, "Of the strokes for a, how many are for b?"),
         "pairs with something behind":
             (7, "Write them down from left to right; a pair that comes back is the same one."),
         "of these, certain": (7, "For each pair look at all that stands behind it."),
@@ -183,26 +183,26 @@ _COUNT = "Count the stories that you have; do not ask the grammar."
 
 _CLOSE = "Close. Mix the lengths; a shorter one counts more where many different letters came."
 _MIX = (
-    "Mix all lengths: what a shorter one says is the belief before a longer one has spoken, "
+    "Mix all lengths: what a shorter one says is the forecast before a longer one has spoken, "
     "and a beginning that was seen once is trusted little."
 )
 _ALIKE = f"{_MIX} With length 0, before[-0:] is all of `before`: cut at len(before) - length."
 
 
-def _sum(believe: Any, alphabet: str, before: str) -> float:
-    beliefs = [float(believe(before, letter)) for letter in alphabet]
-    if min(beliefs) < 0:
-        raise NotYet(f"a belief of {min(beliefs):.3g}", "A belief is at least 0.")
-    return sum(beliefs)
+def _sum(forecast: Any, alphabet: str, before: str) -> float:
+    shares = [float(forecast(before, letter)) for letter in alphabet]
+    if min(shares) < 0:
+        raise NotYet(f"a probability of {min(shares):.3g}", "A probability is at least 0.")
+    return sum(shares)
 
 
-def _reaches(believe: Any, stories: str, start: int, aim: float) -> str:
+def _reaches(forecast: Any, stories: str, start: int, aim: float) -> str:
     """Say that the mean surprise from `start` on is as low as it should be, or raise what it is."""
     nats = 0.0
     for i in range(start, len(stories)):
         before, letter = stories[max(0, i - 50) : i], stories[i]
-        if not 0 < (p := float(believe(before, letter))) <= 1:
-            raise NotYet(f"a belief of {p:.3g} in {letter!r} after {before[-12:]!r}")
+        if not 0 < (p := float(forecast(before, letter))) <= 1:
+            raise NotYet(f"a probability of {p:.3g} for {letter!r} after {before[-12:]!r}")
         nats -= math.log(p) / (len(stories) - start)
     if nats > aim:
         hint = _CLOSE if nats < 0.31 else _ALIKE if abs(nats - math.log(38)) < 1e-9 else _MIX
@@ -212,10 +212,10 @@ def _reaches(believe: Any, stories: str, start: int, aim: float) -> str:
 
 @exercise(points=4, show_expected=False)
 def count_belief(answer: Any) -> Cases:
-    """`answer(before, letter)` is a belief whose mean surprise on new stories is low."""
+    """`answer(before, letter)` is a probability whose mean surprise on new stories is low."""
     grammar = StoryGrammar()
     stories, alphabet = grammar.generate(40, seed=seed_of(7)), grammar.alphabet
-    one = "Add up the belief in all 38 letters."
+    one = "Add up the probabilities of all 38 letters."
     behind = "Nothing was counted behind this text: keep what the shorter lengths have said."
     known = [(ArithmeticError, behind), (KeyError, behind)]
     for before in ("", stories[:1], stories[:40], stories[:133], stories[:500], "Zz9"):

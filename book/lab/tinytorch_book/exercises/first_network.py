@@ -33,9 +33,9 @@ def net_softmax(answer: Any) -> Cases:
     """Check a softmax of one row of scores."""
     share = "Each power divided by the sum of all of them."
     yield from cases(answer, {
-        "turns 2, 1 and 0 into chances": (share, np.array([2.0, 1.0, 0.0])),
-        "gives equal scores equal chances": (share, np.zeros(4)),
-        "gives a single score the chance 1": (share, np.array([3.0])),
+        "turns 2, 1 and 0 into probabilities": (share, np.array([2.0, 1.0, 0.0])),
+        "gives equal scores equal probabilities": (share, np.zeros(4)),
+        "gives a single score the probability 1": (share, np.array([3.0])),
         "takes scores below zero": (share, np.array([-5.0, -1.0, -3.0])),
         "takes 38 scores": (share, *drawn(38)),
     })  # fmt: skip
@@ -46,17 +46,18 @@ def net_softmax(answer: Any) -> Cases:
 
 @exercise(points=1)
 def net_predict(answer: Any) -> Cases:
-    """Check what was predicted about scores, chances and parameters."""
-    moved = "What belief the right letter lacks pulls it up: its chance minus 1."
+    """Check what was predicted about scores, probabilities and parameters."""
+    moved = "What the right letter lacks pulls it up: its probability minus 1."
     yield from predictions(answer, {
-        "chance, 100 added to all": (0.26, "Every power is multiplied by e to the 100; what then?"),
+        "probability, 100 added to all":
+            (0.26, "Every power is multiplied by e to the 100; what then?"),
         "gradient, right letter": (-0.74, moved, (0.74, "The loss falls when this score rises."),
                                    (0.26, moved)),
-        "gradient, wrong letter": (0.7, "Belief in a wrong letter pushes its score down.",
+        "gradient, wrong letter": (0.7, "The probability of a wrong letter pushes its score down.",
                                    (-0.7, "The loss rises when this score rises.")),
-        "sum of the gradients": (0.0, "The chances sum to one, and so does what came."),
-        "loss, four equal scores": (math.log(4), "The surprise of a chance of a quarter.",
-                                    (0.25, "That is the chance; what is its surprise?")),
+        "sum of the gradients": (0.0, "The probabilities sum to one, and so does what came."),
+        "loss, four equal scores": (math.log(4), "The surprise of a probability of a quarter.",
+                                    (0.25, "That is the probability; what is its surprise?")),
         "parameters": (1270, "38 x 16 and 16 x 38 weights; and each layer has a bias.",
                        (1216, "Each layer has a bias as well.")),
     }, atol=0.006)  # fmt: skip

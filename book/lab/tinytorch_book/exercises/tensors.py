@@ -10,7 +10,7 @@ from tinytorch_book.exercises.exercise import exercise
 from tinytorch_book.exercises.rules import no_loop, no_numpy
 
 __all__ = ["tensors_agreements", "tensors_broadcast_shape", "tensors_centre_rows",
-           "tensors_distances", "tensors_error", "tensors_heads", "tensors_six_shapes"]  # fmt: skip
+           "tensors_error", "tensors_heads", "tensors_six_shapes"]  # fmt: skip
 
 
 @exercise(points=1, reference=lambda people, one: people @ one, rules=[no_loop])
@@ -156,24 +156,3 @@ def tensors_heads(split: Any, merge: Any) -> Cases:
     for x, h in given:
         heads = _split(x, h)
         yield case(f"merges heads {heads.shape}", merge, heads, reference=_merge, hint=undo)
-
-
-@exercise(points=1, reference=lambda x, y: ((x[:, None] - y) ** 2).sum(axis=-1), rules=[no_loop])
-def tensors_distances(answer: Any) -> Cases:
-    """Check the squared distances of all rows of one array to all rows of another."""
-    mistakes = [
-        (lambda x, y: np.sqrt(((x[:, None] - y) ** 2).sum(-1)), "Squared: leave the root out."),
-        (lambda x, y: abs(x[:, None] - y).sum(-1), "Square each difference before the sum."),
-        (lambda x, y: (x[:, None] - y).sum(-1) ** 2, "Square each difference before the sum."),
-        (lambda x, y: ((x[:, None] - y) ** 2).mean(-1), "The sum of the squares, not their mean."),
-        (lambda x, y: ((y[:, None] - x) ** 2).sum(-1), "Rows of x go down, rows of y go across."),
-    ]
-    axis = "With (n, 1, d) and (m, d) the differences are (n, m, d); the last axis is summed."
-    for n, m, d in ((2, 3, 2), (4, 4, 3), (1, 5, 1), (3, 1, 4), (40, 30, 20)):
-        x, y = drawn((n, d), (m, d))
-        yield case(f"compares {n} rows with {m}", answer, x, y, hint=axis, mistakes=mistakes)
-    for scale in (1e-30, 1e30):
-        x, y = drawn((3, 4), (5, 4))
-        yield case(f"compares numbers around {scale:g}", answer, scale * x, scale * y,
-                   hint="The size of the numbers does not matter.", atol=0)  # fmt: skip
-    yield case("finds 0 on the diagonal", answer, np.eye(3), np.eye(3), hint=axis)

@@ -83,7 +83,7 @@ WRONG = {
         "… This is the number of strokes": (" / strokes.total()", ""),
         "… different letters": ("strokes.total()", "len(strokes)"),
         "… `//` divides": ("/", "//"),
-        "… a chance is at most 1": (SHARE, "strokes.total() / strokes[letter]"),
+        "… a probability is at most 1": (SHARE, "strokes.total() / strokes[letter]"),
         "… Right, but rounded": (SHARE, "round(strokes[letter] / strokes.total(), 2)"),
         "… A letter that never came": (SHARE, "1 / (strokes.total() / strokes[letter])"),
         "as if every letter came once more": (

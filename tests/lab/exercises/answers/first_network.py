@@ -100,7 +100,7 @@ WRONG = {
     "net_predict": {
         "… of a quarter": {"loss, four equal scores": 2.0},
         "… what is its surprise": {"loss, four equal scores": 0.25},
-        "… its chance minus 1": {"gradient, right letter": 0.26},
+        "… its probability minus 1": {"gradient, right letter": 0.26},
         "… The loss falls when this score": {"gradient, right letter": 0.74},
         "… The loss rises when this score": {"gradient, wrong letter": -0.7},
         "… a bias as well": {"parameters": 1216},

@@ -28,7 +28,6 @@ def merge_by_loop(x):
 
 RIGHT = {
     "tensors_agreements": [lambda people, one: (people * one).sum(axis=1)],
-    "tensors_distances": [lambda x, y: (x * x).sum(1)[:, None] - 2 * x @ y.T + (y * y).sum(1)],
     "tensors_broadcast_shape": [broadcast_from_the_end],
     "tensors_centre_rows": [lambda x: x - np.expand_dims(x.sum(-1) / x.shape[-1], -1)],
     "tensors_error": [lambda x, y: float(np.mean((x - y[:, None]) ** 2))],
@@ -42,13 +41,6 @@ WRONG = {
         "… not down them": ("people @ one", "(people * one).sum(axis=0)"),
         "… with the rows on its left": ("people @ one", "one @ people"),
         "cosines": ("@ one", "@ one / (1e-12 + np.sqrt((people**2).sum(1) * (one**2).sum()))"),
-    },
-    "tensors_distances": {
-        "… leave the root out": ("sum(axis=-1)", "sum(axis=-1) ** 0.5"),
-        "… Square each difference": ("((x[:, None] - y) ** 2)", "abs(x[:, None] - y)"),
-        "… each difference before the sum": ("** 2).sum(axis=-1)", ").sum(axis=-1) ** 2"),
-        "… not their mean": (".sum(", ".mean("),
-        "… Rows of x go down": ("x[:, None] - y", "y[:, None] - x"),
     },
     "tensors_broadcast_shape": {
         "… at their right ends": (

@@ -150,7 +150,7 @@ def keep(check: str, answer: Any) -> tuple[Part | None, str]:
         The part, or None, and what the report says about it: "" if nothing is to be kept.
 
     Example:
-        >>> keep("tensors_distances", print)  # nothing that a GPT is made of
+        >>> keep("tensors_error", print)  # nothing that a GPT is made of
         (None, '')
     """
     path = _path()
