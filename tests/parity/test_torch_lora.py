@@ -6,7 +6,7 @@ import torch
 from compare import TOLERANCE, array, assert_close
 
 from tinytorch import AdamW, Linear, Module, Tensor
-from tinytorch.models.lora import LoRALinear, merge_lora
+from tinytorch.models.lora import LoRALinear, add_lora, merge_lora
 
 SHAPES = [(6, 4, 2, 16.0), (5, 9, 3, 1.0), (8, 8, 8, 4.0)]
 
@@ -91,7 +91,9 @@ class Holder(Module):
 
 def test_the_merged_weight_is_that_of_pytorch():
     ours, theirs = pair(6, 4, 2, 16.0)
-    merged = merge_lora(Holder(ours)).only
+    model = add_lora(Holder(ours.linear), 2, 16.0, targets=["only"])
+    model.only.A.data, model.only.B.data = ours.A.data, ours.B.data
+    merged = merge_lora(model).only
     with torch.no_grad():
         expected = theirs.base.weight.T + theirs.scale * theirs.down.T @ theirs.up.T
     assert_close(merged.weight.data, expected, "merged weight")
