@@ -8,7 +8,7 @@ from _ext.print.chromium import find_chromium
 from _ext.print.printed_pages import PRINT, SITE, chapter, contents
 from conftest import missing
 
-TWO = ("book/foundations/tensors", "book/training/data-and-loss")  # an untrained model writes the second
+TWO = ("book/foundations/tensors", "book/training/data-and-loss")  # a poor model writes there
 pytestmark = pytest.mark.browser
 
 

@@ -44,7 +44,7 @@ def context_belief(answer: Any) -> Cases:
             0.82, "0.9 that its dialect says lift, then 0.9 again, or 0.1 and 0.1.",
             (0.9, "That is the belief in the dialects that say lift. Their speakers stray, too."),
             (0.81, "A speaker whose dialect says elevator may stray again: add 0.1 times 0.1.")),
-        "the listed reader can be surer which dialect a stranger speaks than a listed speaker": (
+        "the listed reader can be surer of a stranger's dialect than of a listed one": (
             True, "It shares all its belief among its list, whether or not the dialect is on it.",
             ("True", "Without quotes.")),
     }, atol=0.006)  # fmt: skip

@@ -16,7 +16,7 @@ from tinytorch.text.embeddings import Embedding
 from tinytorch_book.exercises.cases import Cases, NotYet, alone, as_new, case, cases, measured
 from tinytorch_book.exercises.drawn_numbers import drawn, generator
 from tinytorch_book.exercises.exercise import exercise
-from tinytorch_book.exercises.rules import by_hand, no_loop, without
+from tinytorch_book.exercises.rules import by_hand, without
 from tinytorch_book.exercises.training import train
 from tinytorch_book.exercises.values import as_array, show
 

@@ -72,7 +72,7 @@ def faster_numbers(answer: Any) -> Cases:
     """Check predictions of what soft labels and drafts are worth."""
     own = "The reading itself says what comes after the last token that was kept."
     yield from predictions(answer, {
-        "variance with soft labels, if hard ones have 0.5, of which 0.4 within contexts": (
+        "variance with soft labels; hard ones have 0.5, of which 0.4 within contexts": (
             0.1, "Soft labels take away what lies within a context.",
             (0.4, "That is what they take away.")),
         "share kept, p = (0.5, 0.5, 0), q = (0.25, 0.25, 0.5)": (

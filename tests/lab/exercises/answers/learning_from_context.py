@@ -14,7 +14,7 @@ GUESSES = {
         0.9: "Their speakers stray, too",
         0.81: "add 0.1 times 0.1",
     },
-    "the listed reader can be surer which dialect a stranger speaks than a listed speaker": {
+    "the listed reader can be surer of a stranger's dialect than of a listed one": {
         "True": "Without quotes"
     },
 }

@@ -10,7 +10,7 @@ from tinytorch_book.experiments.story_gpt import load_story_gpt
 from . import guesses
 
 GUESSES = {
-    "variance with soft labels, if hard ones have 0.5, of which 0.4 within contexts": {
+    "variance with soft labels; hard ones have 0.5, of which 0.4 within contexts": {
         0.4: "what they take away"
     },
     "share kept, p = (0.5, 0.5, 0), q = (0.25, 0.25, 0.5)": {1: "ever kept", 0.25: "add up all"},
