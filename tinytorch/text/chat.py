@@ -115,7 +115,7 @@ def answer_rows(
     targets = np.full((len(chats), longest), IGNORED, dtype=np.int64)
     for row, (prompt, answer) in enumerate(chats):
         ids = [*prompt, *answer]
-        first = 0 if whole else len(prompt) - 1  # that position forecasts the answer's first token
+        first = 0 if whole else len(prompt) - 1  # it forecasts the answer's first token
         inputs[row, : len(ids) - 1] = ids[:-1]
         targets[row, first : len(ids) - 1] = ids[first + 1 :]
     return inputs, targets
