@@ -350,9 +350,10 @@ class BPETokenizer:
             >>> from tinytorch.text.tokenizer_files import bytes_to_letters
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> ids = {bytes_to_letters(bytes([i])): i for i in range(256)} | {"lo": 256}
-            >>> _ = (folder / "encoder.json").write_text(json.dumps(ids))
-            >>> _ = (folder / "vocab.bpe").write_text("#version: 0.2\nl o\n")
-            >>> BPETokenizer.from_gpt2_files(folder / "encoder.json", folder / "vocab.bpe").merges
+            >>> encoder, merges = folder / "encoder.json", folder / "vocab.bpe"
+            >>> _ = encoder.write_text(json.dumps(ids))
+            >>> _ = merges.write_text("#version: 0.2\nl o\n")
+            >>> BPETokenizer.from_gpt2_files(encoder, merges).merges
             [(b'l', b'o')]
         """
         with tokenizer_files.damaged(encoder_json):
@@ -382,7 +383,8 @@ class BPETokenizer:
             Traceback (most recent call last):
             ...
             ValueError: cannot read ...: its model.type is "WordPiece", not "BPE":
-            this is not GPT-2's byte-level BPE; encode with the library that wrote it, and pass ids
+            this is not GPT-2's byte-level BPE; encode with the library that wrote it,
+            and pass ids
         """
         with tokenizer_files.damaged(path):
             return cls(*tokenizer_files.read_tokenizer_json(path))

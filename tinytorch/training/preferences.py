@@ -109,7 +109,7 @@ def frontier(reference: TensorLike, rewards: TensorLike, betas: Iterable[float])
         `(betas, 2)`: divergence in nats, and expected reward.
 
     Example:
-        >>> frontier([0.5, 0.5], [0.0, 1.0], [1e9, 1e-9]).round(4)  # nothing; everything: log 2
+        >>> frontier([0.5, 0.5], [0.0, 1.0], [1e9, 1e-9]).round(4)  # nothing; all: log 2
         array([[0.    , 0.5   ],
                [0.6931, 1.    ]])
     """

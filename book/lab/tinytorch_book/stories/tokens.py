@@ -110,7 +110,7 @@ def next_token_table(
     Example:
         >>> from tinytorch.text.tokenization import CharTokenizer
         >>> tiny = StoryGrammar({"story": "a {pet}.\n", "pet": {"cat": 3, "cow": 1}})
-        >>> letters = CharTokenizer(tiny.alphabet)  # \n, space, a full stop, then a, c, o, t, w
+        >>> letters = CharTokenizer(tiny.alphabet)  # \n, space, full stop, a, c, o, t, w
         >>> next_token_table(tiny, letters, letters.encode("a c"), 8)[-1]
         array([0.  , 0.  , 0.  , 0.75, 0.  , 0.25, 0.  , 0.  ])
     """
