@@ -71,7 +71,6 @@ export default function (figure, { svg, text, note, box, line, panel, choice, sl
     const token = tokens[asks.value];
     const is = kinds.flatMap((kind, i) => (x[asks.value][i] ? [`${x[asks.value][i]} ${kind}`] : [])).join(" and ");
     const before = attention(toQuery).weights;
-    const most = (all) => Math.max(...all);
     const found = (all) => tokens.filter((_, i) => all[i] > most(all) - 1e-9).map((word) => `“${word}”`);
     const part = (all) => share(most(all)) + (found(all).length > 1 ? " each" : "");
     if (most(weights) < 0.25) return `“${token}” is ${is}. It looks for nothing strongly, and spreads its attention.`;
@@ -87,4 +86,5 @@ const dot = (a, b) => a.reduce((sum, n, i) => sum + n * b[i], 0);
 const times = (rows, matrix) => rows.map((each) => matrix[0].map((_, j) => each.reduce((sum, n, i) => sum + n * matrix[i][j], 0)));
 const article = (kind) => `${kind === "action" ? "an" : "a"} ${kind}`;
 const short = (n) => String(Number(n.toFixed(2))).replace("-", "−");
+const most = (all) => Math.max(...all);
 const share = (weight) => `${(100 * weight).toFixed(0)} %`;
