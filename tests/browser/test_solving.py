@@ -68,8 +68,8 @@ def test_success_is_announced_links_to_the_next_exercise_and_saves_the_code(open
 
     landing = opened(PAGES[0])
     count = landing.page.locator(".bd-links .tt-live__count")
-    assert count.count() == 1 and count.inner_text().startswith("2/")
-    assert landing.page.locator(".tt-progress__text").inner_text().startswith("2 of ")
+    assert count.count() == 1 and count.inner_text().startswith("4/")
+    assert landing.page.locator(".tt-progress__text").inner_text().startswith("4 of ")
     work = json.loads(saved_file(landing.page))
     assert work["release"] == tinytorch.__version__
     sources = work["kept"]["sources"]
@@ -156,7 +156,7 @@ def test_work_is_saved_to_a_file_and_read_back(opened):  # noqa: F811
     page.evaluate("localStorage.clear()")
     read_back(page, text)
     assert kept(page) == KEPT
-    assert page.locator(".tt-progress__text").inner_text().startswith("2 of ")
+    assert page.locator(".tt-progress__text").inner_text().startswith("4 of ")
 
 
 EXPORTED = """
