@@ -103,7 +103,7 @@ def query_over_keys():
 def six_words():
     """What the page's cells with the words and their matrices define."""
     cells = CELL.findall(CHAPTER.read_text(encoding="utf-8"))
-    [words] = [code for code in cells if code.lstrip().startswith("words = ")]
+    [words] = [code for code in cells if "\nwords = " in code]
     [matrices] = [code for code in cells if "\nW_q = " in code]
     names = {"np": np, "functional": functional}
     with redirect_stdout(StringIO()):
