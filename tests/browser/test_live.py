@@ -348,6 +348,8 @@ def test_a_cell_does_not_jump_when_its_editor_opens(live):
         await document.fonts.ready;
         return [bar, bar.parentElement.closest('div.cell').nextElementSibling]
             .map(e => e.getBoundingClientRect().top + scrollY); }"""
+    opened = "() => document.querySelectorAll('div.cell details').forEach(e => { e.open = true; })"
+    live.page.evaluate(opened)  # an editor opens a fold
     for i in range(4):
         before = live.page.evaluate(below, i)
         live.page.evaluate("i => tinytorchLive.cells[i].edit()", i)
