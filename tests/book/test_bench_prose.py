@@ -80,3 +80,10 @@ def test_every_trick_saves_three_percent_at_some_size_on_some_processor():
             if found := re.match(r"trick (.*?), step", case):
                 best[found[1]] = min(ratio, best.get(found[1], 1))
     assert len(best) >= 4 and max(best.values()) <= 0.97, best
+
+
+def test_fewer_bytes_do_not_help_numpy():
+    for threads in ("", ", 2 threads"):
+        assert RATIOS["Intel"][f"SmolLM2 stored, float32{threads}"] < 0.5
+        assert RATIOS["Intel"][f"SmolLM2 float32, llama.cpp{threads}"] < 0.5
+        assert RATIOS["Intel"][f"SmolLM2 float32, transformers{threads}"] > 1
