@@ -30,7 +30,7 @@ assert kernels.matmul(np.float32([[1, a]]), np.float32([[c], [a]])) == 0, "a fus
 
 def printed(visit, code):
     """What the page's Python prints for some code, be it an error."""
-    rewrite(visit, 1, code)
+    rewrite(visit, 1, f"exec({code!r})")  # an editor need not lay out two hundred lines
     visit.page.evaluate("tinytorchLive.cells[0].ran = null")
     press(visit, 1)
     visit.page.wait_for_function("() => tinytorchLive.cells[0].ran !== null")

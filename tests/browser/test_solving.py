@@ -156,7 +156,7 @@ def test_work_is_saved_to_a_file_and_read_back(opened):  # noqa: F811
     page.evaluate("localStorage.clear()")
     read_back(page, text)
     assert kept(page) == KEPT
-    assert page.locator(".tt-progress__text").inner_text().startswith("4 of ")
+    assert page.locator(".tt-progress__text").inner_text().startswith("2 of ")
 
 
 EXPORTED = """
