@@ -28,6 +28,7 @@ atexit.register(lambda: print(json.dumps([order(), found()])))
         (["-mtinytorch_book.experiments.distributed", "--help"], {}, ONE),
         (["-m", "tinytorch_book"], {"OMP_NUM_THREADS": "3"}, {"OMP_NUM_THREADS": "3"}),
         (["-m", "tinytorch.models.gpt2", "--help"], {}, {}),  # large matrices
+        (["-m", "tinytorch.models.llama", "--help"], {}, {}),
         (["-m", "mine.run"], {}, {}),
         (["-c", "import tinytorch", "tinytorch.core"], {}, {}),
     ],

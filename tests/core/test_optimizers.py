@@ -140,6 +140,7 @@ def test_lazy_sgd_keeps_the_momentum_of_a_row_until_it_is_touched_again():
         (lambda w: SGD([w], 0.1, momentum=1.0), "momentum must be in 0 <= momentum < 1, got 1.0"),
         (lambda w: SGD([w], 0.1, weight_decay=-1), "weight_decay must be >= 0, got -1"),
         (lambda w: AdamW([w], betas=(1.0, 0.9)), "beta1 must be in 0 <= beta1 < 1, got 1.0"),
+        (lambda w: AdamW([w], betas=(0.9,)), "betas must be two numbers, got (0.9,)"),
         (lambda w: AdamW([w], betas=(0.9, -1)), "beta2 must be in 0 <= beta2 < 1, got -1"),
         (lambda w: AdamW([w], eps=-1e-8), "eps must be >= 0, got -1e-08"),
         (lambda w: SGD([w * 2], 0.1), "was computed from others; pass those instead"),

@@ -87,3 +87,8 @@ def test_restored_generator_spawns_the_same_children():
     assert [child.random() for child in default_rng().spawn(2)] == first
     manual_seed(5)
     assert [child.random() for child in default_rng().spawn(2)] != first
+
+
+def test_a_negative_seed_is_refused():
+    with pytest.raises(ValueError, match="a seed must be at least 0, got -1"):
+        default_rng(-1)

@@ -2,12 +2,13 @@
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 from exact_numbers import message
 
-from tinytorch import RowSparse, Tensor, functional, ops
+from tinytorch import RowSparse, Tensor, functional, ops, primitive
 from tinytorch.core.layers import Parameter
 
 
@@ -173,6 +174,12 @@ def test_gradient_that_does_not_fit_is_refused_when_it_is_set(gradient, error, s
 
     assert message(error, put) == shown
     assert x.grad is None
+
+
+def test_gradient_takes_the_dtype_of_its_tensor():
+    x = leaf(np.zeros(3))
+    x.grad = np.ones(3)
+    assert x.grad.dtype == np.float32
 
 
 def test_gradient_that_has_a_graph_of_its_own_is_refused():
@@ -379,6 +386,16 @@ def test_integers_stay_integers_until_they_meet_a_float():
         (ValueError, lambda: Tensor([[1.0, 2.0], [3.0]]), "all rows must have the same length"),
         (TypeError, lambda: Tensor([1.0]) * 1j, "; tensors hold real numbers"),
         (TypeError, lambda: np.array([1j]) + Tensor([1.0]), "; tensors hold real numbers"),
+        (
+            TypeError,
+            lambda: ops.mul(x=Tensor([1.0]), y=2.0),
+            "mul: pass the operand x by position, not by name",
+        ),
+        (
+            TypeError,
+            partial(primitive(lambda x: (x, None, abs)), 1.0),
+            ": a primitive returns a value and its pullback",
+        ),
         (TypeError, lambda: len(Tensor(1.0)), "a tensor without axes has no length"),
         (ValueError, lambda: bool(Tensor([1.0, 2.0]) > 0), "bool() needs one element, this tensor"),
         (ValueError, (leaf(np.ones((2, 3))) * 2).backward, "backward() on shape (2, 3) needs an"),

@@ -59,3 +59,6 @@ def test_mismatched_shapes_and_texts_without_targets_are_refused():
         head_scores(np.eye(6), KINDS["same"])
     with pytest.raises(ValueError, match="no query has a target"):
         head_scores(np.eye(3)[None, None], same_token([[1, 2, 3]]))
+    for targets in (previous_token, same_token, after_same_token):
+        with pytest.raises(ValueError, match=r"_token: ids must be \(batch, seq\), got \(2,\)"):
+            targets([1, 2])

@@ -107,11 +107,23 @@ def test_unknown_heads_are_refused(model):
         ablated(model, "blocks.0.attention", head=2)
     with pytest.raises(ValueError, match=r"'blocks\.0\.mlp' has no heads; name an attention"):
         ablated(model, "blocks.0.mlp", head=0)
+    with pytest.raises(TypeError, match="head must be an integer, got True"):
+        ablated(model, "blocks.0.attention", head=True)
     with (
         pytest.raises(ValueError, match=r"no part 'blocks\.3\.mlp'; its parts"),
         ablated(model, "blocks.3.mlp"),
     ):
         pass
+
+
+def test_a_value_of_another_size_is_refused(model):
+    with pytest.raises(ValueError, match=r"value must be a number or \(\d+,\), got shape \(3,\)"):
+        ablated(model, "blocks.0.attention", head=1, value=np.ones(3))
+    with (
+        pytest.raises(ValueError, match=r"value must be a number or \(\d+,\), got shape \(3,\)"),
+        ablated(model, "blocks.0", value=np.ones(3)),
+    ):
+        model(IDS)
 
 
 def test_a_part_that_is_never_called_is_not_recorded(model):

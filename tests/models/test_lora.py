@@ -5,6 +5,7 @@ import pytest
 from tiny_models import message, stirred, tiny_gpt
 
 from tinytorch import Embedding, Linear, Module, Sequential, Tensor, check_gradients, functional
+from tinytorch.core.quantization import quantize
 from tinytorch.models.lora import (
     ATTENTION,
     EVERY_LINEAR,
@@ -176,6 +177,11 @@ def test_a_mismatched_difference_is_refused_and_nothing_changes(options, told):
     with pytest.raises(ValueError, match=told):
         load_lora_state_dict(model, state)
     assert all(np.array_equal(before[n], array) for n, array in model.state_dict().items())
+
+
+def test_a_quantized_model_is_refused_with_the_remedy():
+    with pytest.raises(ValueError, match="quantized; add LoRA to the model that quantize"):
+        add_lora(quantize(tiny_gpt()), rank=2)
 
 
 # What is refused ---------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def fails(ranks, folder, how):
     trainer = made(RankTrainer, ranks, checkpoint=Path(folder) / "run", save_every=1)
     whole = trainer.batches
 
-    class Fails:
+    class Batches:
         def __getattr__(self, name):
             return getattr(whole, name)
 
@@ -114,7 +114,7 @@ def fails(ranks, folder, how):
                 inputs = failing(how, inputs)
             return inputs, targets
 
-    trainer.batches = Fails()
+    trainer.batches = Batches()
     trainer.run(STEPS)
 
 

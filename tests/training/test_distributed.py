@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import rank_runs
 from rank_runs import CASES, STEPS, made, summary
+from tiny_models import tiny_gpt
 from training_runs import clock
 
 import tinytorch
-from tinytorch import Batches, Embedding, Linear, Trainer
+from tinytorch import SGD, Batches, Embedding, Linear, Trainer
 from tinytorch.training.distributed import RankTrainer
 from tinytorch.training.ranks import OnlyRank, Ranks
 from tinytorch_book.experiments import distributed
@@ -175,7 +176,7 @@ def test_a_message_of_all_ranks_is_printed_once(tmp_path):
     refused = f"a batch of 4 rows does not divide among 3 ranks; {remedy}"
     assert (code, stderr) == (1, f"rank 0: {refused}\n")  # no banner of mpiexec's
     code, _, stderr = ranks(2, "nan", tmp_path)
-    assert code == 1 and stderr.startswith("rank 0: the loss is nan at step 0: lower")
+    assert code == 1 and stderr.startswith("rank 0: the loss is nan at step 0: look for")
     assert stderr.count("\n") == 1
 
 
@@ -206,6 +207,25 @@ def test_parameters_of_two_dtypes_are_refused():
     model.bias.data = model.bias.data.astype(np.float64)
     with pytest.raises(TypeError, match=r"one dtype, got \['float32', 'float64'\]"):
         RankTrainer(OneRank(), model, Batches(clock(), 4, seq_len=8))
+
+
+class Hoarding(SGD):
+    """An optimiser with a list that is not its state, or not one array a parameter."""
+
+    def __init__(self, params, saved):
+        super().__init__(params, lr=0.1)
+        self.norms, self.saved = [np.zeros(1)], saved
+
+    def _state(self):
+        return {"norms.0": self.norms[0]} if self.saved else {}
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_state_that_cannot_be_divided_is_refused_by_name(saved):
+    model = tiny_gpt(max_seq_len=8)
+    options = {"optimizer": Hoarding(model.parameters(), saved), "shard_optimizer": True}
+    with pytest.raises(ValueError, match=r"Hoarding\.norms cannot be divided: it is no list of"):
+        RankTrainer(OneRank(), model, Batches(clock(), 4, seq_len=8), **options)
 
 
 def test_row_sparse_gradients_are_refused_with_a_remedy():

@@ -45,9 +45,11 @@ ENDS = {
         (HALF, [-INF, -INF], 1, "finite, got -inf"), ([], [], 1, "one number for each text"),
         (HALF, [NAN, 0], 1, "nan for a text"), (HALF, [1], 1, "one number for each text")],
     "training.preferences.kl_divergence": [
-        (ONE, HALF, LOG2), (ONE, ONE, 0), (HALF, ONE, INF), (HALF, [1, -1], "probabilities must"),
-        ([NAN, 1], HALF, "probabilities must"), ([2, 3], HALF, "must sum to 1, got sums 5 and 1"),
-        ([0.501, 0.5], HALF, "must sum to 1, got sums 1.001 and 1")],
+        (ONE, HALF, LOG2), (ONE, ONE, 0), (HALF, ONE, INF), (HALF, [1, -1], "reference must"),
+        ([NAN, 1], HALF, "probabilities must"), ([2, 3], HALF, "probabilities in 0..1"),
+        ([.501, .5], HALF, "policy must sum to 1, got a sum of 1.001"),
+        ([.49999, .49999], HALF, 0),
+        (HALF, [.501, .5], "reference must sum to 1")],
     "training.preferences.frontier": [
         ([.5, .5, 0], [0, 1, NAN], [1e-9, INF], [[LOG2, 1], [0, .5]]),
         (HALF, ONE, [], np.zeros((0, 2)))],
@@ -75,14 +77,15 @@ ENDS = {
         ([ZERO] * 3, [ONE, ONE, ODD], [True, True, False], LOG2), ([ZERO], [ODD], "probabilities"),
         ([ZERO], [[.5, .5, 0]], "do student and teacher have the same vocabulary"),
         ([ZERO], [ONE], [1], r"mask must be Boolean \(1,\), got int64 \(1,\)"),
-        ([ZERO], [ONE], [False], "leave no position"), ([ZERO], [[1, 1]], "soft labels must be")],
+        ([ZERO], [ONE], [False], "leave no position"), ([ZERO], [[1, 1]], "soft labels must sum")],
     "training.distillation.distillation_loss": [
         ([[1e5, 0]], [[0, 1e5]], 1e5), ([[5, 5]], [[5, 5]], 0), ([ONE], [[0, 1]], 1e6, .5),
         ([ZERO, ODD], [ZERO, ODD], 1, FIRST, 0), ([ONE], [ONE], 1e7, "must be in 1e-6 .. 1e6"),
         ([ZERO], [[0, -INF]], LOG2), ([ONE], [ONE], 0, "must be in 1e-6 .. 1e6, got 0")],
     "training.distillation.total_variation_loss": [
         ([[1e5, 0]], [[0, 1]], 1), ([[0, -INF]], [ONE], 0), ([ZERO, ODD], [ONE, ODD], FIRST, .5),
-        ([ZERO], [[1, 1]], "soft labels must be probabilities that sum to 1")],
+        ([ZERO], [[1, 1]], "soft labels must sum to 1, got a sum of 2; pass scores"),
+        ([ZERO], [[.504, .504]], "a sum of 1.008")],
     "training.comparison.estimate": [
         ([1, 2, 3], [.1 + .2, .3, .3], (2, 3**-.5)), ([.1] * 3, (.1, 0)),
         ([2, 4, 8], [1e-170, 2e-170, 4e-170], 3e-170, (6, 0)), ([1, INF], "of text 1 is inf"),

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from run_until_killed import long_trainer, summary
 from tiny_models import message, tiny_gpt
-from training_runs import bits, clock, held_out, losses, new_trainer
+from training_runs import OPTIMISERS, bits, clock, held_out, losses, new_trainer
 
 from tinytorch import (
     GPT,
+    SGD,
     AdamW,
     Batches,
     CosineSchedule,
@@ -133,16 +134,47 @@ def as_it_was(trainer):
     )
 
 
+class Showing(LayerNorm):
+    """A part of the reader's own, which leaves what it returned, and counts for itself."""
+
+    _calls = 0
+
+    def forward(self, x):
+        self._calls, self.last = self._calls + 1, super().forward(x)
+        return self.last
+
+
 class Counting(LayerNorm):
-    """A part of the reader's own, which counts its calls and keeps what it returned."""
+    """A part that computes with how often it was called, which no checkpoint contains."""
 
     def __init__(self, size):
         super().__init__(size)
-        self.calls = 0
+        self.calls, self.scale = 0, np.ones(size)
 
     def forward(self, x):
-        self.calls, self.last = self.calls + 1, super().forward(x)
-        return self.last
+        self.calls += 1
+        self.scale = self.scale * 1.001
+        return super().forward(x) * self.scale
+
+
+class Slowing(SGD):
+    """An optimiser whose state `_state` does not return."""
+
+    def __init__(self, params):
+        super().__init__(params, lr=0.1)
+        self._updates, self.means = 0, [np.zeros_like(p.data) for p in self.params]
+
+    def _update(self, i, data, rows, g):
+        self._updates += 1
+        self.means[i][rows] += g
+        super()._update(i, data, rows, self.means[i][rows] / self._updates)
+
+
+class Hourly(Batches):
+    """Batches of the reader's own, of the same text."""
+
+    def __getitem__(self, step):
+        return super().__getitem__(step // 2)
 
 
 def model(**options):
@@ -163,16 +195,16 @@ def until(end):
 
 
 SCHEDULE = "CosineSchedule(lr=0.02, min_lr=0.0, warmup_steps=3, total_steps=1"
-ADAMW = "AdamW {'betas': (0.9, 0.95), 'eps': 1e-08, 'weight_decay': 0.01, 'decays': (True, "
 OTHERS = [  # what was saved, what loads, how many settings differ, and what is told of them
-    ({}, {"text": clock(seed=4)}, 1, "data: saved 600 tokens, checksum "),
+    ({}, {"text": clock(seed=4)}, 1, "data: saved Batches of 600 tokens, checksum "),
     (
         {},
         {"batch_size": 2},
         1,
         "batches: saved 4 windows of 8, seed 2, here 2 windows of 8, seed 2",
     ),
-    ({}, {"schedule": None}, 3, f"'lr': 0.001}}\n  schedule: saved {SCHEDULE}2), here None"),
+    ({}, {"schedule": None}, 2, f"\n  schedule: saved {SCHEDULE}2), here None\n  rates: saved "),
+    ({"schedule": None}, {}, 2, "\n  rates: saved 0.001 always, here 0.00666667 0.0133333 "),
     ({"schedule": CosineSchedule(0.02, 3, 13)}, {}, 2, f"saved {SCHEDULE}3), here {SCHEDULE}2)"),
     (
         {"schedule": partial(lambda step, scale: scale / (step + 1), scale=0.5)},
@@ -184,8 +216,8 @@ OTHERS = [  # what was saved, what loads, how many settings differ, and what is 
     (
         {"optimizer": "SGD"},
         {},
-        1,
-        f"saved SGD {{'weight_decay': 0.0, 'momentum': 0.9}}, here {ADAMW}",
+        6,
+        "\n  optimizer: saved SGD, here AdamW\n  optimizer.betas: saved None, here (0.9, 0.95)\n",
     ),
     (
         {"accumulate": 2},
@@ -194,8 +226,8 @@ OTHERS = [  # what was saved, what loads, how many settings differ, and what is 
         "accumulate: saved 2, here 1\n  clip: saved 0.5, here N",
     ),
     ({}, model(num_heads=4), 9, "model.num_heads: saved 2, here 4"),
-    ({}, model(num_heads=4, norm=Counting), 13, "and 2 more"),
-    ({}, model(norm=Counting), 5, "model.ln_f: saved LayerNorm, here Counting"),
+    ({}, model(num_heads=4, norm=Showing), 13, "and 2 more"),
+    ({}, model(norm=Showing), 5, "model.ln_f: saved LayerNorm, here Showing"),
     ({}, model(norm=partial(LayerNorm, eps=1e-3)), 5, "model.ln_f.eps: saved 1e-05, here 0.001"),
     (rotated(10000.0), rotated(500.0), 4, "model.blocks.0.attention.rotate.cos: saved (8, 2)"),
     (biased(1.0), biased(2.0), 2, "model.blocks.0.attention.bias: saved (2, 8, 8), 112 finite"),
@@ -229,8 +261,8 @@ def test_numbers_that_do_not_fit_are_named_and_nothing_changes(path, options, to
     assert as_it_was(other) == before
 
 
-def test_a_part_of_the_readers_own_resumes_whatever_it_counts(path):
-    first, second = (new_trainer(**model(norm=Counting)) for _ in range(2))
+def test_a_part_of_the_readers_own_resumes_whatever_it_shows(path):
+    first, second = (new_trainer(**model(norm=Showing)) for _ in range(2))
     first.run(2)
     first.save(path)
     for trainer in (second, first):
@@ -240,6 +272,59 @@ def test_a_part_of_the_readers_own_resumes_whatever_it_counts(path):
     first.model.ln_f.eps = 1e-3  # changed between two runs, so it is an option
     first.save(path)
     assert "ln_f.eps: saved 0.001" in message(ValueError, lambda: second.load(path))
+
+
+@pytest.mark.parametrize(
+    ("made", "names"),
+    [
+        (
+            lambda **options: new_trainer(**model(norm=Counting, num_layers=1), **options),
+            "model.blocks.0.ln1.calls, model.blocks.0.ln1.scale, model.blocks.0.ln2.calls, ",
+        ),
+        (
+            lambda **options: new_trainer(**options, optimizer="slowing"),
+            "optimizer._updates, optimizer.means changed",
+        ),
+    ],
+)
+def test_what_no_checkpoint_contains_is_refused_after_the_first_step(
+    path, monkeypatch, made, names
+):
+    monkeypatch.setitem(OPTIMISERS, "slowing", Slowing)
+    kept = made()
+    kept.run(2)
+    assert names in message(ValueError, lambda: kept.save(path))
+    stopped = made(checkpoint=path)
+    assert names in message(ValueError, lambda: stopped.run(9))
+    assert stopped.step_number == 1 and not path.exists()
+
+
+def test_the_rates_of_the_past_are_all_compared(path):
+    first, second = (
+        new_trainer(schedule=lambda step, low=low: low if step == 3 else 0.1) for low in (0.05, 0.1)
+    )
+    first.run(5)
+    first.save(path)
+    assert "\n  rate 3: saved 0.05, here 0.1" in message(ValueError, lambda: second.load(path))
+    second.load(path, strict=False)
+
+
+def test_a_run_in_another_dtype_is_another_run(path):
+    exact, usual = new_trainer(), new_trainer()
+    for p in exact.model.parameters():
+        p.data = p.data.astype(np.float64)
+    exact.optimizer = OPTIMISERS["AdamW"](exact.model.parameters())
+    exact.save(path)
+    assert "\n  dtype: saved float64, here float32" in message(ValueError, lambda: usual.load(path))
+    usual.load(path, strict=False)
+    assert {p.dtype for p in usual.model.parameters()} == {np.dtype("float32")}
+
+
+def test_other_batches_of_the_same_text_are_another_run(path):
+    trained_file(path)
+    other = new_trainer()
+    other.batches = Hourly(clock(), 4, seq_len=8, seed=2)
+    assert "\n  data: saved Batches of 600 " in message(ValueError, lambda: other.load(path))
 
 
 def test_batches_of_ones_own_resume(path):
@@ -461,6 +546,9 @@ class Interrupted(Batches):
             for _ in range(self.times):
                 signal.raise_signal(signal.SIGINT)
         return super().__getitem__(step)
+
+
+Interrupted.__name__ = "Batches"  # the same batches to a checkpoint
 
 
 def interrupted_trainer(times=1, **options):

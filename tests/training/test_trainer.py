@@ -203,6 +203,18 @@ def test_non_finite_loss_stops_the_run_before_the_step(accumulate):
     assert len(trainer.run(1)) == 3  # and it can go on
 
 
+def test_a_validation_that_is_not_finite_leaves_the_last_good_checkpoint(tmp_path):
+    """As a norm that divides by zero on one held-out window would."""
+    options = {"validation": held_out(), "eval_every": 2, "save_every": 2}
+    trainer = new_trainer(checkpoint=tmp_path / "run", **options)
+    trainer.run(2)
+    good, measure = (tmp_path / "run").read_bytes(), trainer._evaluate
+    trainer._evaluate = lambda *windows: measure(*windows) * math.nan
+    told = message(FloatingPointError, lambda: trainer.run(4))
+    assert told.startswith("the loss on the validation windows is nan at step 4: lower the ")
+    assert (tmp_path / "run").read_bytes() == good
+
+
 def test_non_finite_gradient_stops_the_run():
     class Cliff(Module):
         """A finite loss whose gradient is not."""
@@ -238,6 +250,8 @@ def test_invalid_parts_of_a_run_are_refused_before_it_begins():
         ({"optimizer": 0.1}, "optimizer must be an Optimizer, got 0.1"),
         ({"schedule": 0.1}, "schedule must be a function of the step, got 0.1"),
         ({"validation": 5}, "validation must be inputs and targets, got 5"),
+        ({"clip": "1"}, "clip must be a number, got '1'"),
+        ({"floor": "low"}, "floor must be a number, got 'low'"),
     ):
         arguments = {"batches": Batches(np.arange(50) % 5, 2, 8), **wrong}
         said = message(TypeError, lambda arguments=arguments: Trainer(tiny_gpt(), **arguments))

@@ -231,6 +231,7 @@ REFUSED = {
     "a length is a string": (entry(shape=["2"]), "'w' must have a shape", "got ['2']"),
     "a length is negative": (entry(shape=[-1, -2]), "'w' must have a shape", "got [-1.0, -2.0]"),
     "a length is NaN": (entry(shape=[float("nan")]), "it has NaN, which is no number in JSON"),
+    "a length is too large": (file_of(b'{"w":1e999}', b""), "the number 1e999, which is too large"),
     "a length of a thousand digits": (entry(shape=[10**1000]), "'w' must have a shape", "[inf]"),
     "65 axes": (entry(shape=[1] * 64 + [2]), "'w' must have a shape of at most 64 lengths"),
     "one offset": (entry(data_offsets=[0]), "'w' must have two offsets, got [0]"),

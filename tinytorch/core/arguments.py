@@ -39,6 +39,24 @@ def check_probabilities(name: str, values: np.ndarray, remedy: str) -> None:
         raise ValueError(f"{name} must be probabilities in 0..1, got {values[wrong][0]}; {remedy}")
 
 
+def check_distributions(name: str, probs: np.ndarray) -> None:
+    """Raise unless the last axis of an array sums to 1, up to rounding in float32.
+
+    Example:
+        >>> check_distributions("draft", np.array([0.5, 0.4]))
+        Traceback (most recent call last):
+        ...
+        ValueError: draft must sum to 1, got a sum of 0.9; pass scores through functional.softmax
+            first
+    """
+    remedy = "pass scores through functional.softmax first"
+    check_probabilities(name, probs, remedy)
+    sums = np.atleast_1d(probs.sum(axis=-1))
+    wrong = np.abs(sums - 1) > 1e-4
+    if wrong.any():
+        raise ValueError(f"{name} must sum to 1, got a sum of {sums[wrong][0]:.4g}; {remedy}")
+
+
 def check_not_negative(**values: float) -> None:
     """Raise unless every named number is zero or more, and finite.
 

@@ -5,7 +5,8 @@ processor from one of them, all wait. With two busy processors a step took 7 to 
 
 NumPy's BLAS reads the number when it is loaded. So `tinytorch/__init__.py` imports this module
 first: `python -m tinytorch...` begins with one thread, unless the environment says otherwise.
-Programs that import it, and `python -m tinytorch.models.gpt2`, keep theirs: for large matrices.
+Programs that import it, and the commands that run published models, keep theirs: for large
+matrices.
 """
 
 import os
@@ -53,6 +54,7 @@ def compete(wall: float, process: float, thread: float) -> bool:
 _words = zip(sys.orig_argv, [*sys.orig_argv[1:], ""], strict=True)
 _named = (word.removeprefix("-m") or after for word, after in _words if word.startswith("-m"))
 _command = next(_named, "") if sys.argv[:1] == ["-m"] else ""
-_ours = _command.startswith("tinytorch") and not _command.startswith("tinytorch.models.gpt2")
+_large = "tinytorch.models.gpt2", "tinytorch.models.llama"
+_ours = _command.startswith("tinytorch") and not _command.startswith(_large)
 if _ours and not is_chosen():
     os.environ.update(dict.fromkeys(VARIABLES, "1"))

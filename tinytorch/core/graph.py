@@ -101,6 +101,8 @@ class Node:
     @grad.setter
     def grad(self, gradient: TensorLike | RowSparse | None) -> None:
         self._grad = None if gradient is None else as_gradient(gradient, self._array.shape)
+        if isinstance(self._grad, np.ndarray) and self._array.dtype.kind == "f":
+            self._grad = self._grad.astype(self._array.dtype, copy=False)
 
     @property
     def requires_grad(self) -> bool:

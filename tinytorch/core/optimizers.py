@@ -111,7 +111,10 @@ class Optimizer:
         restore(self._state(), state, type(self).__name__)
 
     def _state(self) -> dict[str, np.ndarray]:
-        """The arrays that `step` changes, except the parameters."""
+        """The arrays that `step` changes, except the parameters.
+
+        Those in a list, one for each parameter, are named by its attribute: `m.0`, `m.1` ...
+        """
         return {}
 
     def _update(self, i: int, data: np.ndarray, rows: Rows, g: np.ndarray) -> None:
@@ -203,6 +206,8 @@ class Adam(Optimizer):
         super().__init__(params, lr)
         weight_decay = self.usual_decay if weight_decay is None else weight_decay
         check_not_negative(eps=eps, weight_decay=weight_decay)
+        if np.shape(betas) != (2,):
+            raise ValueError(f"betas must be two numbers, got {betas!r}")
         for name, beta in zip(("beta1", "beta2"), betas, strict=True):
             check_probability(beta, name)
         if not all(p.dtype.type(eps) > 0 for p in self.params):

@@ -50,7 +50,8 @@ def primitive(function: Callable[Operands, tuple[Any, Pullback]]) -> Callable[Op
         function: `f(*arrays, **settings) -> (value, pullback)`, which must not change its inputs.
 
     Raises:
-        TypeError: raised by the operation if `function` returns anything but such a pair.
+        TypeError: raised by the operation if `function` returns anything but such a pair, or if a
+            tensor that is an operand is passed by name.
 
     Example:
         >>> from tinytorch import Tensor
@@ -62,18 +63,23 @@ def primitive(function: Callable[Operands, tuple[Any, Pullback]]) -> Callable[Op
         >>> x.grad
         array([12.], dtype=float32)
     """
-    name = function.__name__
+    name, signature = function.__name__, inspect.signature(function)
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    by_position = {key for key, given in signature.parameters.items() if given.kind in kinds}
 
     @wraps(function)
     def operation(*operands: Any, **settings: Any) -> Tensor:
         arrays = [as_operand(operand) for operand in operands]
+        for setting, given in settings.items():
+            if isinstance(given, Node) and (given._requires_grad or setting in by_position):
+                raise TypeError(f"{name}: pass the operand {setting} by position, not by name")
         try:
             made = function(*arrays, **settings)
         except ValueError as error:
             raise _explained(error, name, arrays).with_traceback(error.__traceback__) from None
-        if type(made) is not tuple or not callable(made[-1]):
+        if type(made) is not tuple or len(made) != 2 or not callable(made[1]):
             pair = "a value and its pullback, a function of a gradient"
-            raise TypeError(f"{name}: a primitive returns {pair}; got {type(made).__name__}")
+            raise TypeError(f"{name}: a primitive returns {pair}; got {made!r:.60}")
         value, pullback = made
         result = wrap(_settled(value, name, operands))
         if not open_blocks.get() and result._array.dtype.kind == "f":
@@ -83,8 +89,8 @@ def primitive(function: Callable[Operands, tuple[Any, Pullback]]) -> Callable[Op
                 result._record = Record(name, parents, pullback, result._array)
         return result
 
-    signature = inspect.signature(function).replace(return_annotation="Tensor")
-    setattr(operation, "__signature__", signature)  # noqa: B010 (mypy knows no such attribute)
+    shown = signature.replace(return_annotation="Tensor")
+    setattr(operation, "__signature__", shown)  # noqa: B010 (mypy knows no such attribute)
     return operation
 
 

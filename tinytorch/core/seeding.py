@@ -40,6 +40,7 @@ def default_rng(rng: np.random.Generator | int | None = None) -> np.random.Gener
 
     Raises:
         TypeError: `rng` is something else, a legacy `RandomState` for instance.
+        ValueError: a negative seed.
 
     Example:
         >>> default_rng(3).integers(0, 10, size=4).tolist()
@@ -52,6 +53,8 @@ def default_rng(rng: np.random.Generator | int | None = None) -> np.random.Gener
     if isinstance(rng, np.random.Generator):
         return rng
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        if rng < 0:
+            raise ValueError(f"a seed must be at least 0, got {rng}")
         return np.random.default_rng(int(rng))
     got = f"got {type(rng).__name__}; make one with numpy.random.default_rng(seed)"
     raise TypeError(f"rng must be a numpy Generator, a seed or None, {got}")

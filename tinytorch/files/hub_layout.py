@@ -111,18 +111,19 @@ def check_config(
     sizes: Collection[str],
     eps: str,
     called: Mapping[str, str] = {},
-) -> None:
-    """Raise unless a configuration has only supported settings, and sensible sizes.
+) -> dict[str, Any]:
+    """The configuration with the defaults of what it lacks; raise unless all of it is supported.
 
     Args:
-        config: names and values; those of the settings that it lacks are added.
+        config: names and values.
         settings: the allowed values of each, of which the first is the default.
         sizes: the names of integers of at least 1.
         eps: the name of what a norm adds, 1e-5 by default.
         called: what a name is called in the file, where that is something else.
     """
+    config = {**{name: allowed[0] for name, allowed in settings.items()}, eps: 1e-5, **config}
     for name, allowed in settings.items():
-        value = config.setdefault(name, allowed[0])
+        value = config[name]
         if value not in allowed:
             names = " or ".join(map(repr, allowed))
             what = f"{called.get(name, name)} is {value!r}"
@@ -132,6 +133,7 @@ def check_config(
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             what = f"{called.get(name, name)} must be an integer of at least 1"
             raise ValueError(f"{what}, got {size!r}")
-    small = config.setdefault(eps, 1e-5)
+    small = config[eps]
     if isinstance(small, bool) or not isinstance(small, (int, float)) or not 0 <= small < 1:
         raise ValueError(f"{called.get(eps, eps)} must be a small number, got {small!r}")
+    return config

@@ -1,6 +1,7 @@
 """JSON, read strictly: complete, and without repeated names in an object."""
 
 import json
+import math
 from collections import Counter
 from typing import Any
 
@@ -20,8 +21,8 @@ def parse_json(content: bytes, **options: Any) -> Any:
     """
     check_commas(content)
     try:
-        text, rules = decode_marked(content), {"parse_constant": _refuse, **options}
-        return json.loads(text, object_pairs_hook=_without_repetition, **rules)
+        text, rules = decode_marked(content), {"parse_constant": _refuse, "parse_float": _finite}
+        return json.loads(text, object_pairs_hook=_without_repetition, **{**rules, **options})
     except json.JSONDecodeError as error:
         raise ValueError(f"it is incomplete or not JSON: {error}") from None
     except RecursionError:
@@ -30,6 +31,12 @@ def parse_json(content: bytes, **options: Any) -> Any:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"it has {constant}, which is no number in JSON")
+
+
+def _finite(digits: str) -> float:
+    if math.isinf(number := float(digits)):
+        raise ValueError(f"it has the number {digits:.20}, which is too large")
+    return number
 
 
 def check_commas(content: bytes) -> None:

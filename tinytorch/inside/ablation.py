@@ -29,7 +29,8 @@ def ablated(
 
     Raises:
         ValueError: the model has no part of this name; the head is out of range, or is asked for
-            of another part than an attention.
+            of another part than an attention; the value has another shape.
+        TypeError: the head is no integer.
 
     Example:
         >>> from tinytorch import GPT
@@ -38,16 +39,28 @@ def ablated(
         ...     model([[1, 2, 3]]).shape
         (1, 3, 5)
     """
+
+    def replaced(x: Tensor) -> np.ndarray:
+        check_value(x.shape[-1])
+        return np.zeros(x.shape) + value
+
+    def check_value(size: int) -> None:
+        if np.shape(value) not in ((), (size,)):
+            shape = np.shape(value)
+            raise ValueError(f"ablated: value must be a number or ({size},), got shape {shape}")
+
     if head is None:
         both = name.startswith("blocks.") and name.count(".") == 1
         silenced = [f"{name}.attention", f"{name}.mlp"] if both else [name]
-        return hooks(model, after={n: lambda x: np.zeros(x.shape) + value for n in silenced})
+        return hooks(model, after={name: replaced for name in silenced})
     part: Any = dict(model.named_modules()).get(name)
     if not hasattr(part, "num_heads") or not hasattr(part, "out_proj"):
         raise ValueError(f"ablated: {name!r} has no heads; name an attention, blocks.0.attention")
+    if isinstance(head, bool):
+        raise TypeError(f"ablated: head must be an integer, got {head}")
     if head not in range(part.num_heads):
         raise ValueError(f"ablated: {name} has heads 0 to {part.num_heads - 1}, not {head}")
-    size = part.head_dim
+    check_value(size := part.head_dim)
 
     def silence(x: Tensor) -> np.ndarray:
         new = np.array(x.data)  # (batch, seq, heads * size)

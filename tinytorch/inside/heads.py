@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.arguments import check_equal_lengths
 from tinytorch.core.attention import (
     MultiHeadAttention,
     bias_between,
@@ -83,8 +84,7 @@ def head_scores(weights: TensorLike, targets: TensorLike) -> np.ndarray:
     asked = np.any(targets, axis=-1)  # (batch, queries)
     if not asked.any():
         raise ValueError("head_scores: no query has a target; use a text in which one has")
-    given = (weights * targets[:, None]).sum(axis=-1)  # (..., batch, heads, queries)
-    return (given * asked[:, None]).sum(axis=(-3, -1)) / asked.sum()
+    return (weights * targets[:, None]).sum(axis=(-4, -2, -1)) / asked.sum()
 
 
 def previous_token(ids: TokenIds) -> np.ndarray:
@@ -96,7 +96,7 @@ def previous_token(ids: TokenIds) -> np.ndarray:
                [1, 0, 0],
                [0, 1, 0]])
     """
-    batch, seq = np.shape(ids)  # type: ignore[arg-type]
+    batch, seq = rows_of("previous_token", ids).shape
     return np.broadcast_to(np.eye(seq, k=-1, dtype=bool), (batch, seq, seq))
 
 
@@ -109,7 +109,7 @@ def same_token(ids: TokenIds) -> np.ndarray:
                [0, 0, 0],
                [1, 0, 0]])
     """
-    ids = np.asarray(ids)
+    ids = rows_of("same_token", ids)
     return np.tril(ids[:, :, None] == ids[:, None, :], k=-1)
 
 
@@ -130,6 +130,13 @@ def after_same_token(ids: TokenIds) -> np.ndarray:
     after = np.zeros_like(same)
     after[:, :, 1:] = same[:, :, :-1]
     return after
+
+
+def rows_of(name: str, ids: TokenIds) -> np.ndarray:
+    """Token ids as an array; raise unless they are `(batch, seq)`."""
+    if len(shape := check_equal_lengths(ids, name)) != 2:
+        raise ValueError(f"{name}: ids must be (batch, seq), got {shape}; of one text pass [ids]")
+    return np.asarray(ids)
 
 
 def layer_weights(part: MultiHeadAttention, q: np.ndarray, k: np.ndarray) -> np.ndarray:

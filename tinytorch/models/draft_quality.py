@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinytorch.core.arguments import check_number, check_probabilities, check_sizes
+from tinytorch.core.arguments import (
+    check_distributions,
+    check_number,
+    check_probabilities,
+    check_sizes,
+)
 from tinytorch.core.types import TensorLike
-from tinytorch.models.speculative import check_distributions
 
 __all__ = ["best_draft", "expected_readings", "expected_tokens"]
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tinytorch.core.arguments import check_number, check_sizes
 from tinytorch.core.layers import Linear
 from tinytorch.core.module import Module
+from tinytorch.core.quantization import QuantizedLinear
 
 
 class Place(NamedTuple):
@@ -63,6 +64,8 @@ def check_targets(model: Module, targets: Sequence[str]) -> None:
     if wrong or not targets:
         got = f"no Linear of {type(model).__name__} is called {', '.join(map(repr, wrong))}"
         allowed = f"its Linears are called {', '.join(names) or 'nothing: it has none'}"
+        if any(places_of(model, QuantizedLinear)):
+            allowed = "it is quantized; add LoRA to the model that quantize() was given"
         raise ValueError(f"add_lora: {got if wrong else 'no targets'}; {allowed}")
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.core.arguments import check_ids, check_probabilities, check_sizes
+from tinytorch.core.arguments import check_distributions, check_ids, check_sizes
 from tinytorch.core.grad_mode import no_grad
 from tinytorch.core.module import evaluation_mode
 from tinytorch.core.primitive import as_operand
@@ -231,13 +231,3 @@ def _same_vocabulary(
     check_distributions(f"{name}: target", target)
     check_distributions(f"{name}: draft", draft)
     return target, draft
-
-
-def check_distributions(name: str, probs: np.ndarray) -> None:
-    """Raise unless each row is a distribution."""
-    remedy = "pass scores through functional.softmax first"
-    check_probabilities(name, probs, remedy)
-    sums = np.atleast_1d(probs.sum(axis=-1))
-    wrong = np.abs(sums - 1) > 1e-2
-    if wrong.any():
-        raise ValueError(f"{name} must sum to 1, got a sum of {sums[wrong][0]:.4g}; {remedy}")

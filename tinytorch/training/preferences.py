@@ -20,7 +20,7 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.activations import log_sigmoid
-from tinytorch.core.arguments import check_sizes
+from tinytorch.core.arguments import check_distributions, check_sizes
 from tinytorch.core.ops import mul
 from tinytorch.core.primitive import as_operand, floats
 from tinytorch.core.softmax import softmax_array
@@ -85,14 +85,13 @@ def kl_divergence(policy: TensorLike, reference: TensorLike) -> float:
         >>> round(kl_divergence([1.0, 0.0], [0.25, 0.75]), 4)  # log 4
         1.3863
     """
-    policy, reference = _listed("kl_divergence", policy, reference)
-    _listed("kl_divergence", reference, policy)
-    if not max(abs(policy.sum() - 1), abs(reference.sum() - 1)) < 1e-4:
-        sums = f"sum to 1, got sums {policy.sum():.4g} and {reference.sum():.4g}"
-        raise ValueError(f"kl_divergence: the probabilities must {sums}")
-    policy, reference = policy[policy > 0], reference[policy > 0]
+    p, q = _listed("kl_divergence", policy, reference)
+    check_distributions("kl_divergence: policy", p)
+    check_distributions("kl_divergence: reference", q)
+    p, q = p / p.sum(), q / q.sum()  # so that the divergence is not below 0
+    p, q = p[p > 0], q[p > 0]
     with np.errstate(divide="ignore", over="ignore"):
-        return float(policy @ np.log(policy / reference))
+        return float(max(0.0, p @ np.log(p / q)))
 
 
 def frontier(reference: TensorLike, rewards: TensorLike, betas: Iterable[float]) -> np.ndarray:

@@ -50,7 +50,7 @@ def load_run(
     path: StrPath,
     model: Module,
     optimizer: Optimizer,
-    check: Callable[[dict[str, str]], None] | None,
+    check: Callable[[dict[str, str], list[dict[str, Any]]], None] | None,
 ) -> tuple[int, list[dict[str, Any]]]:
     """Take up a run from its file: weights, optimiser, generators; returns step and history.
 
@@ -58,7 +58,7 @@ def load_run(
         path: a file that `save_run` has written.
         model: takes the weights.
         optimizer: takes its state.
-        check: raises a ValueError if the saved settings are not those wanted.
+        check: raises a ValueError if the saved settings or history are not those wanted.
 
     Raises:
         ValueError: something does not fit; nothing is changed.
@@ -71,15 +71,15 @@ def load_run(
             raise ValueError("the file is damaged: its checksum is wrong; use another copy")
         names = "step", "settings", "random"
         step, settings, random = (parse_json(notes[name].encode()) for name in names)
-        if check:
-            check(dict(settings))
         parts = ("model.", "optimizer.", "history.")
         weights, state, columns = (without_prefix(tensors, part) for part in parts)
-        _check_state(model, weights)
-        _check_state(optimizer, state)
         history = history_records(columns)
         if type(step) is not int or step < len(history):
             raise ValueError(f"its history has {len(history)} steps, its step is {step!r}")
+        if check:
+            check(dict(settings), history if step == len(history) else [])
+        _check_state(model, weights)
+        _check_state(optimizer, state)
         restore_states(model, random)  # all or none
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
         reason = error if isinstance(error, ValueError) else f"it is damaged: {error!r}"
@@ -102,20 +102,19 @@ def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None
 def settings_of(
     batches: Any, optimizer: Optimizer, schedule: Callable[[int], float] | None
 ) -> dict[str, str]:
-    """The data, the optimiser and the schedule of a run, as texts that can be compared."""
-    rate = ["lr"] if schedule is None else []
-    names = ["betas", "eps", "weight_decay", "momentum", "decays", *rate]
-    shown = {name: plain(getattr(optimizer, name)) for name in names if hasattr(optimizer, name)}
+    """The data and the schedule of a run, as texts that can be compared."""
     data = type(batches).__name__  # batches of one's own come from anywhere
     if hasattr(batches, "checksum"):
-        data = f"{len(batches.tokens)} tokens, checksum {batches.checksum:08x}"
+        data += f" of {len(batches.tokens)} tokens, checksum {batches.checksum:08x}"
     seed = getattr(batches, "seed", None)
+    rates = f"{optimizer.lr:.6g} always"
+    if schedule is not None:
+        rates = " ".join(_rate(schedule, step) for step in _STEPS)
     return {
         "data": data,
         "batches": f"{batches.batch_size} windows of {batches.seq_len}, seed {seed}",
-        "optimizer": f"{type(optimizer).__name__} {shown}",
         "schedule": repr(schedule).split(" at 0x")[0],
-        "rates": "None" if schedule is None else " ".join(_rate(schedule, i) for i in _STEPS),
+        "rates": rates,
     }
 
 
@@ -131,7 +130,7 @@ def plain(value: Any) -> Any:
     return float(value) if is_number else value
 
 
-_STEPS = 0, *(2**i for i in range(21))  # functions can only be compared by their values
+_STEPS = 0, *(2**i for i in range(21))  # of those to come; `check_rates` compares the past ones
 
 
 def _rate(schedule: Callable[[int], float], step: int) -> str:
@@ -142,48 +141,72 @@ def _rate(schedule: Callable[[int], float], step: int) -> str:
         return type(error).__name__
 
 
-class ModelOptions:
-    """The options of a model, without those that change while it runs.
+class Options:
+    """The options of a model and its optimiser: all but parameters, saved state and rate.
 
-    Attributes:
-        changing: the names of those that change as parts of the model run: they are no settings.
+    An attribute that the model makes while it runs is something it leaves for the reader, like
+    attention weights. An option that *changes* is neither an option nor saved, so that the next
+    step would depend on a number that no checkpoint contains.
     """
 
-    def __init__(self, model: Module) -> None:
-        self.model, self.changing = model, set[str]()
+    def __init__(self, model: Module, optimizer: Optimizer) -> None:
+        self.model, self.optimizer = model, optimizer
+        self._made, self._changed = set[str](), set[str]()
         self.begin()
 
     def begin(self) -> None:
-        """A run begins with the options that the model has now."""
-        self._begun = options_of(self.model)
+        """A run begins with the options that there are now."""
+        self._begun = self._now()
 
     def note_changes(self) -> None:
-        """Whatever has changed since the run began is no option but a state."""
-        now = options_of(self.model)
-        self.changing |= {name for name in now if self._begun.get(name) != now[name]}
+        """Note what has been made and what has changed since the run began."""
+        for name, value in self._now().items():
+            if name not in self._begun:
+                self._made.add(name)
+            elif name not in self._made and value != self._begun[name]:
+                self._changed.add(name)
+
+    def check(self) -> None:
+        """Raise a ValueError if a checkpoint would not contain all that the run depends on."""
+        if self._changed:
+            names = ", ".join(sorted(self._changed)[:5])
+            why = f"{names} changed while the run went on, and a checkpoint would not contain it"
+            remedy = "keep what the next step depends on in a frozen Parameter or, of an optimiser"
+            remedy += ", in arrays that _state() returns; begin the name of anything else with _"
+            raise ValueError(f"{why}; {remedy}")
 
     def settings(self) -> dict[str, str]:
-        """The others, and the names of the random generators."""
-        options = options_of(self.model).items()
-        named = " ".join(generators(self.model))
-        return {"generators": named, **{n: x for n, x in options if n not in self.changing}}
+        """As texts, with the names of the random generators and the dtype."""
+        kinds = {str(p.dtype) for p in self.model.parameters()}
+        named = {"generators": " ".join(generators(self.model)), "dtype": " ".join(sorted(kinds))}
+        return named | {n: _text(x) for n, x in self._all() if n not in self._made}
+
+    def _all(self) -> Iterator[tuple[str, Any]]:
+        yield from _of_model(self.model)
+        yield from _of_optimizer(self.optimizer)
+
+    def _now(self) -> dict[str, Any]:
+        arrays = {n: x.tobytes() if isinstance(x, np.ndarray) else x for n, x in self._all()}
+        return {n: zlib.crc32(x) if isinstance(x, bytes) else _text(x) for n, x in arrays.items()}
 
 
-def check_settings(
-    saved: dict[str, str], own: dict[str, str], changing: set[str], remedy: str
-) -> None:
-    """Raise a ValueError that names every setting which has changed.
-
-    An option that changes while a model runs is none: those that are `changing` here, and those of
-    the model that were not saved.
-    """
-    names = [n for n in own if n.split(".")[0] != "model" or n in saved]
-    names += [n for n in saved if n not in own and n not in changing]
-    pairs = [(n, saved.get(n), own.get(n)) for n in names]
+def check_settings(saved: dict[str, str], own: dict[str, str], remedy: str) -> None:
+    """Raise a ValueError that names every setting which has changed."""
+    pairs = [(n, saved.get(n), own.get(n)) for n in dict.fromkeys([*own, *saved])]
     wrong = [f"\n  {n}: saved {old}, here {new}" for n, old, new in pairs if old != new]
     if wrong:
         wrong[12:] = [f"\n  and {len(wrong) - 12} more"] if len(wrong) > 12 else []
         raise ValueError(f"this belongs to another run; {remedy}:{''.join(wrong)}")
+
+
+def check_rates(
+    schedule: Callable[[int], float], history: list[dict[str, Any]], remedy: str
+) -> None:
+    """Raise a ValueError if the schedule would have given another rate at a step of the past."""
+    for step, record in enumerate(history):
+        if _rate(schedule, step) != f"{record['lr']:.6g}":
+            told = f"saved {record['lr']:.6g}, here {_rate(schedule, step)}"
+            raise ValueError(f"this belongs to another run; {remedy}:\n  rate {step}: {told}")
 
 
 def options_of(model: Module) -> dict[str, str]:
@@ -194,39 +217,59 @@ def options_of(model: Module) -> dict[str, str]:
         >>> options_of(LayerNorm(8, eps=1e-6))
         {'model': 'LayerNorm', 'model.normalized_shape': '(8,)', 'model.eps': '1e-06'}
     """
-    parts = ((f"model.{path}".rstrip("."), part) for path, part in model.named_modules())
-    return {path: text for where, part in parts for path, text in _options(where, part)}
+    return {path: _text(value) for path, value in _of_model(model)}
 
 
-def _options(where: str, owner: object) -> Iterator[tuple[str, str]]:
+def _of_model(model: Module) -> Iterator[tuple[str, Any]]:
+    for path, part in model.named_modules():
+        yield from _of_part(f"model.{path}".rstrip("."), part)
+
+
+def _of_part(where: str, owner: object) -> Iterator[tuple[str, Any]]:
     yield where, type(owner).__name__
     for name, value in vars(owner).items():
         path, value = f"{where}.{name}", value.data if type(value) is Tensor else value
         method = callable(getattr(type(owner), name, None))
         if method or name.startswith("_") or name in ("init_std", "rng"):
             continue  # of no use after the start, or among the generators
-        if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-            yield path, _summary(value)
-        elif isinstance(value, _PLAIN) or (
-            isinstance(value, (list, tuple)) and all(isinstance(x, _PLAIN) for x in value)
-        ):
-            yield path, str(value)
+        if _is_plain(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "fiub"):
+            yield path, value
         elif hasattr(value, "__name__"):  # a function
             yield path, value.__name__
         elif isinstance(owner, Module) and hasattr(value, "__dict__"):  # a `Rotary` for instance
             if not isinstance(value, (Module, np.random.Generator)):
-                yield from _options(path, value)
+                yield from _of_part(path, value)
+
+
+def _of_optimizer(optimizer: Optimizer) -> Iterator[tuple[str, Any]]:
+    yield "optimizer", type(optimizer).__name__
+    saved = {*map(id, optimizer._state().values())}
+    for name, value in vars(optimizer).items():
+        inside = [*value] if isinstance(value, (list, tuple)) else [value]
+        if name in ("params", "lr", "_steps") or not inside:
+            continue  # the model's, the schedule's, and saved if the next step depends on it
+        if _is_plain(value):
+            yield f"optimizer.{name}", plain(value)
+        elif all(isinstance(x, np.ndarray) and id(x) not in saved for x in inside):
+            yield f"optimizer.{name}", np.concatenate([x.ravel() for x in inside])
 
 
 _PLAIN = bool, int, float, str, type(None), np.generic
 
 
-def _summary(array: np.ndarray) -> str:
+def _is_plain(value: object) -> bool:
+    inside = value if isinstance(value, (list, tuple)) else [value]
+    return all(isinstance(x, _PLAIN) for x in inside)
+
+
+def _text(value: Any) -> str:
     """Few digits of a table: its sines may differ in the last one on another machine."""
-    some = array.reshape(-1)[:: array.size // 4096 | 1].astype(np.float64)
+    if not isinstance(value, np.ndarray):
+        return str(value)
+    some = value.reshape(-1)[:: value.size // 4096 | 1].astype(np.float64)
     finite = np.isfinite(some)
     total = np.where(finite, some, 0) @ np.linspace(1, 2, some.size)
-    return f"{array.shape}, {finite.sum()} finite, sum {total:.4g}"
+    return f"{value.shape}, {finite.sum()} finite, sum {total:.4g}"
 
 
 # The history ---------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ class Shard:
         self.begin, self.end = size * ranks.rank, size * (ranks.rank + 1)
         self.own = copy.copy(whole)  # shares the count of steps
         self.own.holding = Holding([], None)  # its pieces are made again for each step
+        self.names = _lists_of_state(whole)
         self.pieces = [  # number of a parameter, and which part of it is here
             (i, slice(max(cut.start, self.begin) - cut.start, min(cut.stop, self.end) - cut.start))
             for i, cut in enumerate(cuts)
@@ -64,7 +65,7 @@ class Shard:
     @contextmanager
     def whole(self) -> Iterator[None]:
         """A context in which the optimiser has the state of all parameters, on every rank."""
-        for name in self._states():
+        for name in self.names:
             own = np.zeros(self.end - self.begin, np.float64)
             parts = getattr(self.own, name)
             own[: sum(map(len, parts))] = np.concatenate(parts) if parts else ()
@@ -82,15 +83,30 @@ class Shard:
         """Keep only this rank's part of the state."""
         if hasattr(self.optimizer, "decays"):
             vars(self.own)["decays"] = [self.optimizer.decays[i] for i, _ in self.pieces]
-        for name in self._states():
+        for name in self.names:
             arrays = getattr(self.optimizer, name)
             setattr(self.own, name, [arrays[i].reshape(-1)[cut].copy() for i, cut in self.pieces])
             setattr(self.optimizer, name, [np.zeros(0)] * len(arrays))
 
-    def _states(self) -> list[str]:
-        """The names of the optimiser's lists of arrays, one array a parameter."""
-        return [
-            name
-            for name, value in vars(self.optimizer).items()
-            if isinstance(value, list) and value and isinstance(value[0], np.ndarray)
-        ]
+
+def _lists_of_state(optimizer: Optimizer) -> list[str]:
+    """The names of an optimiser's lists of arrays, as its `_state` has them.
+
+    Raises:
+        ValueError: it keeps an array that no rank can have a part of.
+    """
+    state, shapes = optimizer._state(), [p.shape for p in optimizer.params]
+    names = list(dict.fromkeys(name.partition(".")[0] for name in state if name != "steps"))
+    kept = [name for name, x in vars(optimizer).items() if name != "params" and _has_array(x)]
+    for name in dict.fromkeys([*names, *kept]):
+        arrays = getattr(optimizer, name, None)
+        is_list = isinstance(arrays, list) and [np.shape(array) for array in arrays] == shapes
+        if name != "_steps" and not (name in names and is_list):
+            rule = "it is no list of one array for each parameter, of its shape, named by _state()"
+            raise ValueError(f"{type(optimizer).__name__}.{name} cannot be divided: {rule}")
+    return names
+
+
+def _has_array(value: object) -> bool:
+    inside = value if isinstance(value, (list, tuple)) else [value]
+    return any(isinstance(each, np.ndarray) for each in inside)

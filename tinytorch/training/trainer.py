@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.arguments import check_sizes
+from tinytorch.core.arguments import check_number, check_sizes
 from tinytorch.core.gradient_clipping import clip_grad_norm
 from tinytorch.core.losses import cross_entropy
 from tinytorch.core.module import Module
@@ -62,7 +62,8 @@ class Trainer:
         progress: whether to show a progress line.
 
     Raises:
-        TypeError: `batches`, `optimizer`, `schedule` or `validation` is something else.
+        TypeError: `batches`, `optimizer`, `schedule` or `validation` is something else, or `clip`
+            or `floor` no number.
         IndexError: an id of `validation` is not in the vocabulary.
         ValueError: a number of steps is less than 1, `clip` is not above 0, or the windows of
             `validation` do not fit the model.
@@ -102,6 +103,9 @@ class Trainer:
     ) -> None:
         check_sizes(accumulate=accumulate, eval_every=eval_every, save_every=save_every)
         _check_kinds(batches, optimizer, schedule, validation)
+        for name, value in (("clip", clip), ("floor", floor)):
+            if value is not None:
+                check_number(value, f"Trainer: {name}")
         if clip is not None and not clip > 0:
             raise ValueError(f"Trainer: clip must be > 0 or None, got {clip}")
         if validation is not None:
@@ -116,7 +120,7 @@ class Trainer:
         self.checkpoint, self.save_every = checkpoint, save_every
         self.progress, self.step_number = progress, 0
         self.history: list[dict[str, Any]] = []
-        self._model_options = resuming.ModelOptions(model)
+        self._options = resuming.Options(model, self.optimizer)
 
     def run(self, steps: int) -> list[dict[str, Any]]:
         """Train for more steps.
@@ -135,13 +139,14 @@ class Trainer:
 
         Raises:
             FloatingPointError: the loss is not finite; the parameters are those before the step.
+                Or that on the validation windows is not; the checkpoint is then the last good one.
             OSError: the checkpoint cannot be written; the run is kept in memory and can resume.
-            ValueError: the schedule gives no learning rate, or the model has other parameters than
-                when its optimiser was made.
+            ValueError: the schedule gives no learning rate, the model has other parameters than
+                when its optimiser was made, or an option changed that no checkpoint contains.
         """
         check_sizes(steps=steps)
         self.optimizer.holding.watch(self.model)
-        self._model_options.begin()
+        self._options.begin()
         seconds, validation, first = 0.0, None, self.step_number
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
         stream = None if self.progress else io.StringIO()  # discarded
@@ -155,10 +160,13 @@ class Trainer:
                 last, number = stopped or done == steps, self.step_number
                 if self.validation is not None and (last or number % self.eval_every == 0):
                     record["validation"] = validation = self._evaluate(*self.validation)
-                if last or number % self.save_every == 0:
-                    self._model_options.note_changes()
+                    self._check_loss(validation, "loss on the validation windows")
+                if done == 1 or last or number % self.save_every == 0:
+                    self._options.note_changes()
                     if self.checkpoint is not None:
-                        self.save(self.checkpoint)
+                        self._options.check()  # after the first step, not after hours
+                if self.checkpoint is not None and (last or number % self.save_every == 0):
+                    self.save(self.checkpoint)
                 progress.update(number, record["loss"], done * tokens, seconds, validation)
                 if stopped:
                     break
@@ -196,10 +204,12 @@ class Trainer:
             raise ValueError(f"{wanted}, got {rate!r} at step {step}")
         return float(rate)
 
-    def _check_loss(self, loss: float) -> None:
+    def _check_loss(self, loss: float, what: str = "loss") -> None:
         if not math.isfinite(loss):
             remedy = "lower the learning rate, lengthen the warm-up or clip the gradients"
-            raise FloatingPointError(f"the loss is {loss} at step {self.step_number}: {remedy}")
+            if not self.step_number:
+                remedy = "look for a parameter that is not finite: nothing has been trained yet"
+            raise FloatingPointError(f"the {what} is {loss} at step {self.step_number}: {remedy}")
 
     def _record(self, loss: float, norm: float) -> dict[str, Any]:
         """Count the step, and add it to the history."""
@@ -226,9 +236,11 @@ class Trainer:
         data. An existing file is replaced atomically.
 
         Raises:
-            ValueError: the model has other parameters than when its optimiser was made.
+            ValueError: the model has other parameters than when its optimiser was made, or one of
+                its options changed during a run.
         """
         self.optimizer.holding.watch(self.model)
+        self._options.check()
         state = self.step_number, self.history, self._settings()
         resuming.save_run(path, self.model, self.optimizer, *state)
 
@@ -239,7 +251,7 @@ class Trainer:
             path: a file that `save` has written.
             strict: whether the settings (data, schedule, clipping, the options and classes of the
                 model's parts ...) must be those of the saved run; if False, this trainer's settings
-                are used from here on. Of a schedule some rates are compared.
+                are used from here on. Of a schedule the past rates and some others are compared.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -255,11 +267,12 @@ class Trainer:
         """What must be the same for the run to continue as if it had not stopped."""
         rules = {"accumulate": str(self.accumulate), "clip": str(resuming.plain(self.clip))}
         parts = self.batches, self.optimizer, self.schedule
-        return {**rules, **resuming.settings_of(*parts), **self._model_options.settings()}
+        return {**rules, **resuming.settings_of(*parts), **self._options.settings()}
 
-    def _check_settings(self, saved: dict[str, str]) -> None:
-        own, changing = self._settings(), self._model_options.changing
-        resuming.check_settings(saved, own, changing, self._remedy)
+    def _check_settings(self, saved: dict[str, str], history: list[dict[str, Any]]) -> None:
+        resuming.check_settings(saved, self._settings(), self._remedy)
+        if self.schedule:
+            resuming.check_rates(self.schedule, history, self._remedy)
 
 
 # Helpers -------------------------------------------------------------------------------------

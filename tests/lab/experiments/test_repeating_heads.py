@@ -39,3 +39,11 @@ def test_other_heads_are_of_the_same_blocks_and_none_of_them():
     assert other_heads([(2, 0), (2, 1)], 4) == [(2, 2), (2, 3)], "half of them leave no choice"
     with pytest.raises(ValueError, match="block 2 has too few others; take fewer heads"):
         other_heads([(2, 0), (2, 1), (2, 3)], 4)
+    with pytest.raises(ValueError, match="block 2 has heads 0 to 3, not 9"):
+        other_heads([(2, 9)], 4)
+
+
+@pytest.mark.parametrize("ids", [[[1, 2, 3]], [[1, 2, 1, 3]], [[1, 1]]])
+def test_tokens_that_do_not_come_twice_are_refused(ids):
+    with pytest.raises(ValueError, match="each row must be the same tokens twice, at least two"):
+        nats_by_half(GPT(16, 8, 1, 2, rng=0), ids)

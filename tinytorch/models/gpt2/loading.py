@@ -148,8 +148,7 @@ _SETTINGS: dict[str, tuple[Any, ...]] = {
 def _read_config(path: Path) -> dict[str, Any]:
     """The configuration, if our GPT can be such a model."""
     try:
-        config = read_config(path)
-        check_config(config, _SETTINGS, _SIZES, "layer_norm_epsilon")
+        config = check_config(read_config(path), _SETTINGS, _SIZES, "layer_norm_epsilon")
         if config.get("n_inner") is None:
             config["n_inner"] = 4 * config["n_embd"]
         check_config(config, {}, ["n_inner"], "layer_norm_epsilon")

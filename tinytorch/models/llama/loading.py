@@ -270,10 +270,10 @@ def _with_rope(config: dict[str, Any]) -> dict[str, Any]:
 
 def _checked(config: dict[str, Any], called: dict[str, str]) -> dict[str, Any]:
     """The configuration, if our GPT can be such a model."""
+    config = {"rms_norm_eps": 1e-6, **config}  # transformers' default
     if config.get("num_key_value_heads") is None:
         config["num_key_value_heads"] = config.get("num_attention_heads")
-    config.setdefault("rms_norm_eps", 1e-6)  # transformers' default
-    check_config(config, _SETTINGS, _SIZES, "rms_norm_eps", called)
+    config = check_config(config, _SETTINGS, _SIZES, "rms_norm_eps", called)
     for name, most in (("num_hidden_layers", _MOST_LAYERS), ("max_position_embeddings", _LONGEST)):
         if config[name] > most:
             what = f"{called.get(name, name)} is {config[name]}"

@@ -149,12 +149,12 @@ class _CommandTrainer(RankTrainer):
     def _settings(self) -> dict[str, str]:
         return {**super()._settings(), **self.options}
 
-    def _check_settings(self, saved: dict[str, str]) -> None:
+    def _check_settings(self, saved: dict[str, str], history: list[dict[str, Any]]) -> None:
         there = {name: saved.get(name, own) for name, own in self.options.items()}  # or of old
         wrong = [f"{n} {there[n]}, not {own}" for n, own in self.options.items() if there[n] != own]
         if wrong:
             raise ValueError(f"its run has {', and '.join(wrong)}; {self._remedy}")
-        super()._check_settings({**self.options, **saved})
+        super()._check_settings({**self.options, **saved}, history)
 
 
 # Options that must not change during a run.

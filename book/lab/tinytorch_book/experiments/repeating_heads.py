@@ -15,6 +15,7 @@ import numpy as np
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.types import Rng, TokenIds
 from tinytorch.inside.ablation import ablated
+from tinytorch.inside.heads import rows_of
 from tinytorch.models.transformer import GPT
 from tinytorch.training.evaluation import surprise
 
@@ -36,13 +37,19 @@ def nats_by_half(model: GPT, ids: TokenIds, without: Sequence[Head] = ()) -> np.
     Returns:
         `(rows, 2)`: nats a token.
 
+    Raises:
+        ValueError: a row is not the same tokens twice, or the model has no such head.
+
     Example:
         >>> model, ids = GPT(50, 8, 1, 2, rng=0), [[4, 7, 9, 4, 7, 9]]
         >>> nats_by_half(model, ids, without=[(0, 1)]).round()  # it has learned nothing: near ln 50
         array([[4., 4.]])
     """
-    ids = np.asarray(ids)
+    ids = rows_of("nats_by_half", ids)
     length = ids.shape[1] // 2
+    if length < 2 or not np.array_equal(ids[:, :length], ids[:, length:]):
+        what = f"each row must be the same tokens twice, at least two, got shape {ids.shape}"
+        raise ValueError(f"nats_by_half: {what}; write numpy.tile(tokens, 2)")
     with ExitStack() as stack:
         for block, head in without:
             stack.enter_context(ablated(model, f"blocks.{block}.attention", head))
@@ -59,7 +66,7 @@ def other_heads(heads: Sequence[Head], num_heads: int, rng: Rng = None) -> list[
         rng: a generator, a seed, or None for the default generator.
 
     Raises:
-        ValueError: more than half of a block's heads are among them.
+        ValueError: more than half of a block's heads are among them, or a block has no such head.
 
     Example:
         >>> other_heads([(3, 0), (3, 2), (5, 1)], 4, rng=0)
@@ -68,6 +75,9 @@ def other_heads(heads: Sequence[Head], num_heads: int, rng: Rng = None) -> list[
     rng, drawn = default_rng(rng), list[Head]()
     for block in sorted({block for block, _ in heads}):
         taken = {head for at, head in heads if at == block}
+        if taken - {*range(num_heads)}:
+            have = f"block {block} has heads 0 to {num_heads - 1}"
+            raise ValueError(f"other_heads: {have}, not {max(taken)}; were two models confused?")
         free = sorted({*range(num_heads)} - taken)
         if len(free) < len(taken):
             raise ValueError(f"other_heads: block {block} has too few others; take fewer heads")
