@@ -204,8 +204,7 @@ def six_readable_words() -> dict[str, Any]:
 
 def asked(title: str, matrix: Matrix, changed: tuple[int, int] | None) -> Panel:
     """Draw the matrix, and where “they” looks with it."""
-    asks = REFERRING
-    [query] = projected([X[asks]], matrix)
+    [query] = projected([X[REFERRING]], matrix)
     weights = softmax([sum(q * k for q, k in zip(query, key, strict=True)) / 2 for key in FOUND])
     pieces, base = [], 268
     for i, row in enumerate(matrix):
@@ -216,20 +215,20 @@ def asked(title: str, matrix: Matrix, changed: tuple[int, int] | None) -> Panel:
             pieces.append(cells(78 + 64 * j, 60 + 24 * i, [[f"{value:g}"]], "query", (60, 22)))
             if loud:
                 pieces.append(box(78 + 64 * j, 60 + 24 * i, 60, 22, "loss", kind="frame", radius=3))
-    pieces.append(note(70, 177, f"so “{WORDS[asks]}”", "query", anchor="end"))
+    pieces.append(note(70, 177, f"so “{WORDS[REFERRING]}”", "query", anchor="end"))
     shown = [f"{value:g}".replace("-", "−") for value in query]
     pieces += [
         text(108 + 64 * j, 177, value, "query", face="mono") for j, value in enumerate(shown)
     ]
     pieces.append(arrow((78, 160.5), (330, 160.5), head=False))
-    own = 27 + 57 * asks
+    own = 27 + 57 * REFERRING
     for i, (word, weight) in enumerate(zip(WORDS, weights, strict=True)):
         x = 27 + 57 * i
-        if i != asks:
+        if i != REFERRING:
             high = 12 + 0.22 * abs(x - own)
             way = f"M{own} {base}Q{(own + x) / 2} {base - 2 * high} {x} {base}"
             pieces.append(line(way, "query", width=0.6 + 9 * weight))
-        pieces.append(text(x, base + 14, word, "query" if i == asks else "token", size=13))
+        pieces.append(text(x, base + 14, word, "query" if i == REFERRING else "token", size=13))
         pieces.append(note(x, base + 33, f"{100 * weight:.0f} %", "query"))
     return panel(
         340,
