@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from tiny_models import tiny_gpt
 from training_runs import clock
 
 import tinytorch
-from tinytorch import SGD, Batches, Embedding, Linear, Trainer
+from tinytorch import SGD, AdamW, Batches, Embedding, Linear, Sequential, Trainer
+from tinytorch.core.optimizers import only_matrices
 from tinytorch.training.distributed import RankTrainer
 from tinytorch.training.ranks import OnlyRank, Ranks
+from tinytorch.training.sharded_optimizer import Shard
 from tinytorch_book.experiments import distributed
 
 pytest.importorskip("mpi4py", reason="the extra mpi is not installed", exc_type=ImportError)
@@ -224,8 +227,28 @@ class Hoarding(SGD):
 def test_state_that_cannot_be_divided_is_refused_by_name(saved):
     model = tiny_gpt(max_seq_len=8)
     options = {"optimizer": Hoarding(model.parameters(), saved), "shard_optimizer": True}
-    with pytest.raises(ValueError, match=r"Hoarding\.norms cannot be divided: it is no list of"):
+    with pytest.raises(
+        ValueError, match=r"Hoarding\.norms cannot be divided: expected a list with one"
+    ):
         RankTrainer(OneRank(), model, Batches(clock(), 4, seq_len=8), **options)
+
+
+def test_a_setting_for_each_parameter_goes_with_its_part():
+    class Layerwise(AdamW):
+        def __init__(self, params):
+            super().__init__(params, betas=np.array([0.9, 0.99]), decay=only_matrices)
+            self.rates, self.updates = [0.0, 0.0, 0.5, 0.7], 3
+
+    layers = Sequential(Linear(3, 2), Linear(3, 2))
+    cuts = [slice(0, 6), slice(6, 8), slice(8, 14), slice(14, 16)]
+    ranks = SimpleNamespace(rank=1, size=2, join_parts=lambda own, flat: None)
+    shard = Shard(Layerwise(layers.parameters()), cuts, ranks)
+    assert (shard.own.rates, shard.own.decays) == ([0.5, 0.7], [True, False])
+    assert [m.shape for m in shard.own.m] == [(6,), (2,)]
+    shard.own.updates += 1
+    with shard.whole():
+        assert shard.optimizer.updates == 4
+        assert [m.shape for m in shard.optimizer.m] == [(3, 2), (2,), (3, 2), (2,)]
 
 
 def test_row_sparse_gradients_are_refused_with_a_remedy():

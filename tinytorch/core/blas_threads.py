@@ -10,6 +10,7 @@ matrices.
 """
 
 import os
+import re
 import sys
 import time
 
@@ -51,9 +52,10 @@ def compete(wall: float, process: float, thread: float) -> bool:
 
 
 # of `python -m tinytorch...` while its module is looked for, before it runs
-_words = zip(sys.orig_argv, [*sys.orig_argv[1:], ""], strict=True)
-_named = (word.removeprefix("-m") or after for word, after in _words if word.startswith("-m"))
-_command = next(_named, "") if sys.argv[:1] == ["-m"] else ""
+_pairs = zip(sys.orig_argv, [*sys.orig_argv[1:], ""], strict=True)
+_named = ((re.fullmatch(r"-[a-zA-Z]*?m(.*)", word), after) for word, after in _pairs)
+_command = next((found[1] or after for found, after in _named if found), "")
+_command = _command if sys.argv[:1] == ["-m"] else ""
 _large = "tinytorch.models.gpt2", "tinytorch.models.llama"
 _ours = _command.startswith("tinytorch") and not _command.startswith(_large)
 if _ours and not is_chosen():

@@ -208,6 +208,7 @@ class Adam(Optimizer):
         check_not_negative(eps=eps, weight_decay=weight_decay)
         if np.shape(betas) != (2,):
             raise ValueError(f"betas must be two numbers, got {betas!r}")
+        betas = betas[0], betas[1]
         for name, beta in zip(("beta1", "beta2"), betas, strict=True):
             check_probability(beta, name)
         if not all(p.dtype.type(eps) > 0 for p in self.params):

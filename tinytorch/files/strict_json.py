@@ -7,7 +7,7 @@ from typing import Any
 
 from tinytorch.files.byte_order_marks import decode_marked
 
-_MOST_COMMAS = 1_000_000  # a tokenizer has some 100,000; more would take minutes and gigabytes
+_MOST_COMMAS = 2_000_000  # twice those of the largest published tokenizers
 
 
 def parse_json(content: bytes, **options: Any) -> Any:

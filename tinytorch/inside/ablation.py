@@ -30,7 +30,7 @@ def ablated(
     Raises:
         ValueError: the model has no part of this name; the head is out of range, or is asked for
             of another part than an attention; the value has another shape.
-        TypeError: the head is no integer.
+        TypeError: the head is not an integer.
 
     Example:
         >>> from tinytorch import GPT
@@ -56,8 +56,8 @@ def ablated(
     part: Any = dict(model.named_modules()).get(name)
     if not hasattr(part, "num_heads") or not hasattr(part, "out_proj"):
         raise ValueError(f"ablated: {name!r} has no heads; name an attention, blocks.0.attention")
-    if isinstance(head, bool):
-        raise TypeError(f"ablated: head must be an integer, got {head}")
+    if not isinstance(head, (int, np.integer)) or isinstance(head, bool):
+        raise TypeError(f"ablated: head must be an integer, got {head!r}")
     if head not in range(part.num_heads):
         raise ValueError(f"ablated: {name} has heads 0 to {part.num_heads - 1}, not {head}")
     check_value(size := part.head_dim)

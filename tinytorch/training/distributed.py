@@ -101,7 +101,7 @@ class RankTrainer(Trainer):
         counts = {"steps": steps, "eval_every": self.eval_every, "save_every": self.save_every}
         counts |= {"step_number": self.step_number, "sharded": self._shard is not None}
         named = {name: str(count) for name, count in counts.items()}
-        self.ranks.check_alike({**versions, **named, **self._settings(), **shapes})
+        self.ranks.check_alike({**versions, **named, **self._settings(self.step_number), **shapes})
         for p in self.model.parameters():
             p.data = np.ascontiguousarray(p.data)
             self.ranks.from_first(p.data)
@@ -190,6 +190,10 @@ class RankTrainer(Trainer):
         flat /= self.ranks.size
         for p, cut, some in zip(params, self._cuts, anywhere, strict=True):
             p.grad = flat[cut].reshape(p.shape) if some else None
+
+    def _note_changes(self) -> None:
+        with self._shard.whole() if self._shard else nullcontext():
+            super()._note_changes()
 
     def _evaluate(self, inputs: Any, targets: Any) -> float:
         own = slice(self.ranks.rank, None, self.ranks.size)  # may be empty

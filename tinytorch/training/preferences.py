@@ -90,8 +90,8 @@ def kl_divergence(policy: TensorLike, reference: TensorLike) -> float:
     check_distributions("kl_divergence: reference", q)
     p, q = p / p.sum(), q / q.sum()  # so that the divergence is not below 0
     p, q = p[p > 0], q[p > 0]
-    with np.errstate(divide="ignore", over="ignore"):
-        return float(max(0.0, p @ np.log(p / q)))
+    with np.errstate(divide="ignore"):
+        return float(max(0.0, p @ (np.log(p) - np.log(q))))
 
 
 def frontier(reference: TensorLike, rewards: TensorLike, betas: Iterable[float]) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""Resuming: all that a run depends on, written to a checkpoint and taken up again.
+"""Resuming: all that a run depends on, written to a checkpoint and restored from it.
 
 Besides the weights and the optimiser's state, a checkpoint contains the number of the step (which
-is the position in the data), the history, the states of all random generators, the settings that a
-run must keep, and a checksum of it all. `save_run` and `load_run` say what happens; the sections
-below them follow in that order.
+is the position in the data), the history, the states of all random generators, the attributes that
+changed during the run (`run_attributes.py`), the settings that a run must keep, and a checksum of
+it all. `save_run` and `load_run` say what happens; the sections below them follow in that order.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,16 @@ from tinytorch.core import seeding
 from tinytorch.core.module import Module
 from tinytorch.core.optimizers import Optimizer
 from tinytorch.core.state_dicts import restore
-from tinytorch.core.tensor import Tensor
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.safetensors import load_safetensors, save_safetensors
 from tinytorch.files.strict_json import parse_json
+from tinytorch.training.run_attributes import (
+    attributes,
+    check_places,
+    decoded,
+    encoded,
+    restore_attributes,
+)
 from tinytorch.training.weight_files import without_prefix
 
 # Checkpoints ---------------------------------------------------------------------------------
@@ -36,57 +42,87 @@ def save_run(
     step: int,
     history: list[dict[str, Any]],
     settings: dict[str, str],
+    changing: set[str],
 ) -> None:
-    """Write a run to a file, as `Trainer.save` does."""
+    """Write a run to a file, as `Trainer.save` does.
+
+    Raises:
+        ValueError: an attribute that changed during the run is of a kind that no file contains.
+    """
     saved = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
     saved["history"] = history_columns(history)
+    changed, arrays = _encoded_changes(model, optimizer, changing)
+    saved["changed"] = {str(i): array for i, array in enumerate(arrays)}
     tensors = {f"{part}.{n}": array for part in saved for n, array in saved[part].items()}
-    said = {"step": step, "settings": settings, "random": random_states(model)}
-    notes = {name: json.dumps(value) for name, value in said.items()}
-    save_safetensors(path, tensors, {**notes, "checksum": checksum(tensors, notes)})
+    notes = {"step": step, "settings": settings, "random": random_states(model)}
+    texts = {name: json.dumps(value) for name, value in {**notes, "changed": changed}.items()}
+    save_safetensors(path, tensors, {**texts, "checksum": checksum(tensors, texts)})
 
 
 def load_run(
     path: StrPath,
     model: Module,
     optimizer: Optimizer,
-    check: Callable[[dict[str, str], list[dict[str, Any]]], None] | None,
-) -> tuple[int, list[dict[str, Any]]]:
-    """Take up a run from its file: weights, optimiser, generators; returns step and history.
+    check: Callable[[int, dict[str, str], set[str]], None] | None,
+) -> tuple[int, list[dict[str, Any]], set[str]]:
+    """Restore a run from its file; returns step, history and the names of what changed in it.
 
     Args:
         path: a file that `save_run` has written.
-        model: takes the weights.
-        optimizer: takes its state.
-        check: raises a ValueError if the saved settings or history are not those wanted.
+        model: receives the weights.
+        optimizer: receives its state.
+        check: raises a ValueError if the saved settings are not those wanted; it is given the
+            step, the settings, and the names of the attributes that changed.
 
     Raises:
         ValueError: something does not fit; nothing is changed.
     """
     tensors, notes = load_safetensors(path)
     try:  # nothing is changed before everything is checked
-        if {*notes} != {"step", "settings", "random", "checksum"}:
+        if {*notes} != {"step", "settings", "random", "changed", "checksum"}:
             raise ValueError("this is not a training checkpoint; Trainer.save writes one")
         if notes.pop("checksum") != checksum(tensors, notes):
             raise ValueError("the file is damaged: its checksum is wrong; use another copy")
-        names = "step", "settings", "random"
-        step, settings, random = (parse_json(notes[name].encode()) for name in names)
-        parts = ("model.", "optimizer.", "history.")
-        weights, state, columns = (without_prefix(tensors, part) for part in parts)
+        names = "step", "settings", "random", "changed"
+        step, settings, random, changed = (parse_json(notes[name].encode()) for name in names)
+        parts = ("model.", "optimizer.", "history.", "changed.")
+        weights, state, columns, arrays = (without_prefix(tensors, part) for part in parts)
         history = history_records(columns)
         if type(step) is not int or step < len(history):
             raise ValueError(f"its history has {len(history)} steps, its step is {step!r}")
         if check:
-            check(dict(settings), history if step == len(history) else [])
+            check(step, dict(settings), {*changed})
         _check_state(model, weights)
         _check_state(optimizer, state)
+        listed = [arrays[str(i)] for i in range(len(arrays))]
+        values = {name: decoded(saved, listed) for name, saved in dict(changed).items()}
+        check_places(model, optimizer, values)
         restore_states(model, random)  # all or none
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
         reason = error if isinstance(error, ValueError) else f"it is damaged: {error!r}"
         raise ValueError(f"{path}: {reason}") from error
+    restore_attributes(model, optimizer, values)
     model.load_state_dict(weights)
     optimizer.load_state_dict(state)
-    return step, history
+    return step, history, {*values}
+
+
+def _encoded_changes(
+    model: Module, optimizer: Optimizer, changing: set[str]
+) -> tuple[dict[str, Any], list[np.ndarray]]:
+    arrays: list[np.ndarray] = []
+    changed = {}
+    for path, (_, _, value) in attributes(model, optimizer).items():
+        if path in changing:
+            try:
+                changed[path] = encoded(value, arrays)
+            except TypeError:
+                what = (
+                    f"{path} changed during the run, and a checkpoint cannot contain {value!r:.60}"
+                )
+                remedy = "keep numbers, arrays, texts, and lists or dictionaries of these"
+                raise ValueError(f"{what}; {remedy}") from None
+    return changed, arrays
 
 
 def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None:
@@ -100,176 +136,57 @@ def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None
 
 
 def settings_of(
-    batches: Any, optimizer: Optimizer, schedule: Callable[[int], float] | None
+    batches: Any, optimizer: Optimizer, schedule: Callable[[int], float] | None, step: int
 ) -> dict[str, str]:
-    """The data and the schedule of a run, as texts that can be compared."""
-    data = type(batches).__name__  # batches of one's own come from anywhere
+    """The data and the learning rates of a run up to a step, as texts that can be compared."""
+    data = type(batches).__name__  # custom batches may come from anywhere
     if hasattr(batches, "checksum"):
         data += f" of {len(batches.tokens)} tokens, checksum {batches.checksum:08x}"
     seed = getattr(batches, "seed", None)
-    rates = f"{optimizer.lr:.6g} always"
+    rates = {"rates": f"{optimizer.lr:.6g} always"}
     if schedule is not None:
-        rates = " ".join(_rate(schedule, step) for step in _STEPS)
+        past = " ".join(_rate(schedule, i) for i in range(step))
+        rates = {"rates": " ".join(_rate(schedule, i) for i in _COMPARED)}
+        rates[f"rates before step {step}"] = f"checksum {zlib.crc32(past.encode()):08x}"
     return {
         "data": data,
         "batches": f"{batches.batch_size} windows of {batches.seq_len}, seed {seed}",
         "schedule": repr(schedule).split(" at 0x")[0],
-        "rates": rates,
+        **rates,
     }
 
 
-def plain(value: Any) -> Any:
-    """A setting in the one form that is compared: numbers as floats, lists as tuples.
-
-    >>> plain([1, np.float64(0.5)])
-    (1.0, 0.5)
-    """
-    if isinstance(value, (list, tuple)):
-        return tuple(plain(each) for each in value)
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    return float(value) if is_number else value
-
-
-_STEPS = 0, *(2**i for i in range(21))  # of those to come; `check_rates` compares the past ones
+_COMPARED = 0, *(2**i for i in range(21))  # steps, past or to come
 
 
 def _rate(schedule: Callable[[int], float], step: int) -> str:
     """The learning rate of a step, in few digits: a cosine may differ in the last one elsewhere."""
     try:
         return f"{schedule(step):.6g}"
-    except Exception as error:  # a schedule of one's own may end anywhere, and in any way
+    except Exception as error:  # a custom schedule may end anywhere, and in any way
         return type(error).__name__
 
 
-class Options:
-    """The options of a model and its optimiser: all but parameters, saved state and rate.
-
-    An attribute that the model makes while it runs is something it leaves for the reader, like
-    attention weights. An option that *changes* is neither an option nor saved, so that the next
-    step would depend on a number that no checkpoint contains.
-    """
-
-    def __init__(self, model: Module, optimizer: Optimizer) -> None:
-        self.model, self.optimizer = model, optimizer
-        self._made, self._changed = set[str](), set[str]()
-        self.begin()
-
-    def begin(self) -> None:
-        """A run begins with the options that there are now."""
-        self._begun = self._now()
-
-    def note_changes(self) -> None:
-        """Note what has been made and what has changed since the run began."""
-        for name, value in self._now().items():
-            if name not in self._begun:
-                self._made.add(name)
-            elif name not in self._made and value != self._begun[name]:
-                self._changed.add(name)
-
-    def check(self) -> None:
-        """Raise a ValueError if a checkpoint would not contain all that the run depends on."""
-        if self._changed:
-            names = ", ".join(sorted(self._changed)[:5])
-            why = f"{names} changed while the run went on, and a checkpoint would not contain it"
-            remedy = "keep what the next step depends on in a frozen Parameter or, of an optimiser"
-            remedy += ", in arrays that _state() returns; begin the name of anything else with _"
-            raise ValueError(f"{why}; {remedy}")
-
-    def settings(self) -> dict[str, str]:
-        """As texts, with the names of the random generators and the dtype."""
-        kinds = {str(p.dtype) for p in self.model.parameters()}
-        named = {"generators": " ".join(generators(self.model)), "dtype": " ".join(sorted(kinds))}
-        return named | {n: _text(x) for n, x in self._all() if n not in self._made}
-
-    def _all(self) -> Iterator[tuple[str, Any]]:
-        yield from _of_model(self.model)
-        yield from _of_optimizer(self.optimizer)
-
-    def _now(self) -> dict[str, Any]:
-        arrays = {n: x.tobytes() if isinstance(x, np.ndarray) else x for n, x in self._all()}
-        return {n: zlib.crc32(x) if isinstance(x, bytes) else _text(x) for n, x in arrays.items()}
+def model_settings(model: Module) -> dict[str, str]:
+    """The dtype of a model, and which of its parts draw from which random generator."""
+    kinds = {str(p.dtype) for p in model.parameters()}
+    shared: dict[int, list[str]] = {}
+    for name, (_, _, rng) in generators(model).items():
+        shared.setdefault(id(rng), []).append(name)
+    named = " ".join("=".join(names) for names in shared.values())
+    return {"generators": named, "dtype": " ".join(sorted(kinds))}
 
 
-def check_settings(saved: dict[str, str], own: dict[str, str], remedy: str) -> None:
-    """Raise a ValueError that names every setting which has changed."""
-    pairs = [(n, saved.get(n), own.get(n)) for n in dict.fromkeys([*own, *saved])]
+def check_settings(
+    saved: dict[str, str], own: dict[str, str], changing: set[str], remedy: str
+) -> None:
+    """Raise a ValueError that names every setting which differs, except those that are changing."""
+    names = [name for name in dict.fromkeys([*own, *saved]) if name not in changing]
+    pairs = [(n, saved.get(n), own.get(n)) for n in names]
     wrong = [f"\n  {n}: saved {old}, here {new}" for n, old, new in pairs if old != new]
     if wrong:
         wrong[12:] = [f"\n  and {len(wrong) - 12} more"] if len(wrong) > 12 else []
         raise ValueError(f"this belongs to another run; {remedy}:{''.join(wrong)}")
-
-
-def check_rates(
-    schedule: Callable[[int], float], history: list[dict[str, Any]], remedy: str
-) -> None:
-    """Raise a ValueError if the schedule would have given another rate at a step of the past."""
-    for step, record in enumerate(history):
-        if _rate(schedule, step) != f"{record['lr']:.6g}":
-            told = f"saved {record['lr']:.6g}, here {_rate(schedule, step)}"
-            raise ValueError(f"this belongs to another run; {remedy}:\n  rate {step}: {told}")
-
-
-def options_of(model: Module) -> dict[str, str]:
-    """What a model computes with besides its parameters: the class and the options of each part.
-
-    Example:
-        >>> from tinytorch import LayerNorm
-        >>> options_of(LayerNorm(8, eps=1e-6))
-        {'model': 'LayerNorm', 'model.normalized_shape': '(8,)', 'model.eps': '1e-06'}
-    """
-    return {path: _text(value) for path, value in _of_model(model)}
-
-
-def _of_model(model: Module) -> Iterator[tuple[str, Any]]:
-    for path, part in model.named_modules():
-        yield from _of_part(f"model.{path}".rstrip("."), part)
-
-
-def _of_part(where: str, owner: object) -> Iterator[tuple[str, Any]]:
-    yield where, type(owner).__name__
-    for name, value in vars(owner).items():
-        path, value = f"{where}.{name}", value.data if type(value) is Tensor else value
-        method = callable(getattr(type(owner), name, None))
-        if method or name.startswith("_") or name in ("init_std", "rng"):
-            continue  # of no use after the start, or among the generators
-        if _is_plain(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "fiub"):
-            yield path, value
-        elif hasattr(value, "__name__"):  # a function
-            yield path, value.__name__
-        elif isinstance(owner, Module) and hasattr(value, "__dict__"):  # a `Rotary` for instance
-            if not isinstance(value, (Module, np.random.Generator)):
-                yield from _of_part(path, value)
-
-
-def _of_optimizer(optimizer: Optimizer) -> Iterator[tuple[str, Any]]:
-    yield "optimizer", type(optimizer).__name__
-    saved = {*map(id, optimizer._state().values())}
-    for name, value in vars(optimizer).items():
-        inside = [*value] if isinstance(value, (list, tuple)) else [value]
-        if name in ("params", "lr", "_steps") or not inside:
-            continue  # the model's, the schedule's, and saved if the next step depends on it
-        if _is_plain(value):
-            yield f"optimizer.{name}", plain(value)
-        elif all(isinstance(x, np.ndarray) and id(x) not in saved for x in inside):
-            yield f"optimizer.{name}", np.concatenate([x.ravel() for x in inside])
-
-
-_PLAIN = bool, int, float, str, type(None), np.generic
-
-
-def _is_plain(value: object) -> bool:
-    inside = value if isinstance(value, (list, tuple)) else [value]
-    return all(isinstance(x, _PLAIN) for x in inside)
-
-
-def _text(value: Any) -> str:
-    """Few digits of a table: its sines may differ in the last one on another machine."""
-    if not isinstance(value, np.ndarray):
-        return str(value)
-    some = value.reshape(-1)[:: value.size // 4096 | 1].astype(np.float64)
-    finite = np.isfinite(some)
-    total = np.where(finite, some, 0) @ np.linspace(1, 2, some.size)
-    return f"{value.shape}, {finite.sum()} finite, sum {total:.4g}"
 
 
 # The history ---------------------------------------------------------------------------------

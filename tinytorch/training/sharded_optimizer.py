@@ -22,7 +22,7 @@ class Shard:
         self.begin, self.end = size * ranks.rank, size * (ranks.rank + 1)
         self.own = copy.copy(whole)  # shares the count of steps
         self.own.holding = Holding([], None)  # its pieces are made again for each step
-        self.names = _lists_of_state(whole)
+        self.kinds = {name: getattr(whole, name)[0].dtype for name in _lists_of_state(whole)}
         self.pieces = [  # number of a parameter, and which part of it is here
             (i, slice(max(cut.start, self.begin) - cut.start, min(cut.stop, self.end) - cut.start))
             for i, cut in enumerate(cuts)
@@ -65,14 +65,16 @@ class Shard:
     @contextmanager
     def whole(self) -> Iterator[None]:
         """A context in which the optimiser has the state of all parameters, on every rank."""
-        for name in self.names:
+        numbers = {n: x for n, x in vars(self.own).items() if isinstance(x, (int, float))}
+        vars(self.optimizer).update(numbers)  # what it counts
+        for name, kind in self.kinds.items():
             own = np.zeros(self.end - self.begin, np.float64)
             parts = getattr(self.own, name)
             own[: sum(map(len, parts))] = np.concatenate(parts) if parts else ()
             flat = np.zeros(len(own) * self.ranks.size)
             self.ranks.join_parts(own, flat)
             of = zip(self.optimizer.params, self.cuts, strict=True)
-            arrays = [flat[cut].reshape(p.shape).astype(p.dtype) for p, cut in of]
+            arrays = [flat[cut].reshape(p.shape).astype(kind) for p, cut in of]
             setattr(self.optimizer, name, arrays)
         try:
             yield
@@ -81,32 +83,39 @@ class Shard:
 
     def _cut(self) -> None:
         """Keep only this rank's part of the state."""
-        if hasattr(self.optimizer, "decays"):
-            vars(self.own)["decays"] = [self.optimizer.decays[i] for i, _ in self.pieces]
-        for name in self.names:
+        for name, value in vars(self.optimizer).items():
+            if _is_per_parameter(value, len(self.cuts)):
+                vars(self.own)[name] = [value[i] for i, _ in self.pieces]
+            elif isinstance(value, (int, float)):
+                vars(self.own)[name] = value
+        for name in self.kinds:
             arrays = getattr(self.optimizer, name)
             setattr(self.own, name, [arrays[i].reshape(-1)[cut].copy() for i, cut in self.pieces])
             setattr(self.optimizer, name, [np.zeros(0)] * len(arrays))
 
 
 def _lists_of_state(optimizer: Optimizer) -> list[str]:
-    """The names of an optimiser's lists of arrays, as its `_state` has them.
+    """The names of an optimiser's lists of arrays that are divided, as its `_state` has them.
 
     Raises:
-        ValueError: it keeps an array that no rank can have a part of.
+        ValueError: it keeps arrays that cannot be divided among the ranks.
     """
-    state, shapes = optimizer._state(), [p.shape for p in optimizer.params]
-    names = list(dict.fromkeys(name.partition(".")[0] for name in state if name != "steps"))
-    kept = [name for name, x in vars(optimizer).items() if name != "params" and _has_array(x)]
-    for name in dict.fromkeys([*names, *kept]):
-        arrays = getattr(optimizer, name, None)
-        is_list = isinstance(arrays, list) and [np.shape(array) for array in arrays] == shapes
-        if name != "_steps" and not (name in names and is_list):
-            rule = "it is no list of one array for each parameter, of its shape, named by _state()"
-            raise ValueError(f"{type(optimizer).__name__}.{name} cannot be divided: {rule}")
-    return names
+    shapes = [p.shape for p in optimizer.params]
+    state = {name.partition(".")[0] for name in optimizer._state()} - {"steps"}
+    divided = []
+    for name in [*state, *(set(vars(optimizer)) - state - {"params"})]:
+        found = getattr(optimizer, name, None)
+        arrays = found if isinstance(found, list) else []
+        of_arrays = any(isinstance(x, np.ndarray) for x in arrays)
+        if of_arrays and [np.shape(x) for x in arrays] == shapes:
+            divided.append(name)
+        elif name in state or of_arrays:
+            what = "expected a list with one array per parameter, of the same shapes"
+            raise ValueError(f"{type(optimizer).__name__}.{name} cannot be divided: {what}")
+    return sorted(divided)
 
 
-def _has_array(value: object) -> bool:
-    inside = value if isinstance(value, (list, tuple)) else [value]
-    return any(isinstance(each, np.ndarray) for each in inside)
+def _is_per_parameter(value: object, count: int) -> bool:
+    """Whether a value is a list of one setting for each parameter, like Adam's `decays`."""
+    is_plain = isinstance(value, (list, tuple)) and not any(hasattr(x, "shape") for x in value)
+    return is_plain and len(value) == count  # type: ignore[arg-type]

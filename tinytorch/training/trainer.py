@@ -35,6 +35,7 @@ from tinytorch.text.batches import Batches
 from tinytorch.training import resuming
 from tinytorch.training.evaluation import check_windows, evaluate
 from tinytorch.training.progress import Progress
+from tinytorch.training.run_attributes import Changes, attributes, options
 
 
 class Trainer:
@@ -63,7 +64,7 @@ class Trainer:
 
     Raises:
         TypeError: `batches`, `optimizer`, `schedule` or `validation` is something else, or `clip`
-            or `floor` no number.
+            or `floor` is not a number.
         IndexError: an id of `validation` is not in the vocabulary.
         ValueError: a number of steps is less than 1, `clip` is not above 0, or the windows of
             `validation` do not fit the model.
@@ -120,7 +121,7 @@ class Trainer:
         self.checkpoint, self.save_every = checkpoint, save_every
         self.progress, self.step_number = progress, 0
         self.history: list[dict[str, Any]] = []
-        self._options = resuming.Options(model, self.optimizer)
+        self._changes = Changes()
 
     def run(self, steps: int) -> list[dict[str, Any]]:
         """Train for more steps.
@@ -141,12 +142,12 @@ class Trainer:
             FloatingPointError: the loss is not finite; the parameters are those before the step.
                 Or that on the validation windows is not; the checkpoint is then the last good one.
             OSError: the checkpoint cannot be written; the run is kept in memory and can resume.
-            ValueError: the schedule gives no learning rate, the model has other parameters than
-                when its optimiser was made, or an option changed that no checkpoint contains.
+            ValueError: the schedule gives no learning rate, or the model's parameters have changed
+                since its optimiser was made.
         """
         check_sizes(steps=steps)
         self.optimizer.holding.watch(self.model)
-        self._options.begin()
+        self._changes.begin(attributes(self.model, self.optimizer))
         seconds, validation, first = 0.0, None, self.step_number
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
         stream = None if self.progress else io.StringIO()  # discarded
@@ -161,12 +162,10 @@ class Trainer:
                 if self.validation is not None and (last or number % self.eval_every == 0):
                     record["validation"] = validation = self._evaluate(*self.validation)
                     self._check_loss(validation, "loss on the validation windows")
-                if done == 1 or last or number % self.save_every == 0:
-                    self._options.note_changes()
+                if last or number % self.save_every == 0:
+                    self._note_changes()
                     if self.checkpoint is not None:
-                        self._options.check()  # after the first step, not after hours
-                if self.checkpoint is not None and (last or number % self.save_every == 0):
-                    self.save(self.checkpoint)
+                        self.save(self.checkpoint)
                 progress.update(number, record["loss"], done * tokens, seconds, validation)
                 if stopped:
                     break
@@ -232,17 +231,18 @@ class Trainer:
         """Write everything the run depends on to a safetensors file.
 
         The file contains the parameters, the optimiser's state, the history, the states of the
-        random generators, the settings and a checksum. The step number is also the position in the
-        data. An existing file is replaced atomically.
+        random generators that parts of the model keep as attributes, whatever else changed in them
+        during the run, the settings and a checksum. The step number is also the position in the
+        data, so `batches[step]` must depend on the step alone. An existing file is replaced
+        atomically.
 
         Raises:
-            ValueError: the model has other parameters than when its optimiser was made, or one of
-                its options changed during a run.
+            ValueError: the model's parameters have changed since its optimiser was made, or what
+                changed during the run is no number, array, text, or list or dictionary of these.
         """
         self.optimizer.holding.watch(self.model)
-        self._options.check()
-        state = self.step_number, self.history, self._settings()
-        resuming.save_run(path, self.model, self.optimizer, *state)
+        state = self.step_number, self.history, self._settings(self.step_number)
+        resuming.save_run(path, self.model, self.optimizer, *state, self._changes.names)
 
     def load(self, path: StrPath, strict: bool = True) -> None:
         """Resume from a checkpoint.
@@ -261,18 +261,25 @@ class Trainer:
         """
         self.optimizer.holding.watch(self.model)
         check = self._check_settings if strict else None
-        self.step_number, self.history = resuming.load_run(path, self.model, self.optimizer, check)
+        loaded = resuming.load_run(path, self.model, self.optimizer, check)
+        self.step_number, self.history, self._changes.names = loaded
 
-    def _settings(self) -> dict[str, str]:
+    def _note_changes(self) -> None:
+        self._changes.note(attributes(self.model, self.optimizer))
+
+    def _settings(self, step: int) -> dict[str, str]:
         """What must be the same for the run to continue as if it had not stopped."""
-        rules = {"accumulate": str(self.accumulate), "clip": str(resuming.plain(self.clip))}
-        parts = self.batches, self.optimizer, self.schedule
-        return {**rules, **resuming.settings_of(*parts), **self._options.settings()}
+        rules = {
+            "accumulate": str(self.accumulate),
+            "clip": f"{self.clip:g}" if self.clip else "None",
+        }
+        settings = resuming.settings_of(self.batches, self.optimizer, self.schedule, step)
+        settings |= resuming.model_settings(self.model)
+        return {**rules, **settings, **options(self.model, self.optimizer, self._changes.names)}
 
-    def _check_settings(self, saved: dict[str, str], history: list[dict[str, Any]]) -> None:
-        resuming.check_settings(saved, self._settings(), self._remedy)
-        if self.schedule:
-            resuming.check_rates(self.schedule, history, self._remedy)
+    def _check_settings(self, step: int, saved: dict[str, str], changing: set[str]) -> None:
+        changing = changing | self._changes.names
+        resuming.check_settings(saved, self._settings(step), changing, self._remedy)
 
 
 # Helpers -------------------------------------------------------------------------------------

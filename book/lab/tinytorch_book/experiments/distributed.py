@@ -146,15 +146,15 @@ class _CommandTrainer(RankTrainer):
         }
         super().__init__(ranks, *given, **more)
 
-    def _settings(self) -> dict[str, str]:
-        return {**super()._settings(), **self.options}
+    def _settings(self, step: int) -> dict[str, str]:
+        return {**super()._settings(step), **self.options}
 
-    def _check_settings(self, saved: dict[str, str], history: list[dict[str, Any]]) -> None:
+    def _check_settings(self, step: int, saved: dict[str, str], changing: set[str]) -> None:
         there = {name: saved.get(name, own) for name, own in self.options.items()}  # or of old
         wrong = [f"{n} {there[n]}, not {own}" for n, own in self.options.items() if there[n] != own]
         if wrong:
             raise ValueError(f"its run has {', and '.join(wrong)}; {self._remedy}")
-        super()._check_settings({**self.options, **saved}, history)
+        super()._check_settings(step, {**self.options, **saved}, changing)
 
 
 # Options that must not change during a run.
