@@ -150,7 +150,7 @@ def test_work_is_saved_to_a_file_and_read_back(opened):  # noqa: F811
         "edits:book/foundations/tensors 1": merged,
     }
     assert kept(page) == everything
-    assert read_back(page, text) == "Read back: everything in it was here already."
+    assert read_back(page, text) == "Read back: everything in the file was here already."
     assert kept(page) == everything
 
     page.evaluate("localStorage.clear()")

@@ -160,7 +160,7 @@ def test_the_download_can_be_paused_resumed_and_forgotten(panel, server):
     panel.page.wait_for_function(came, arg=server.known["size"])
     panel.press("Pause")
     panel.wait("part")
-    assert re.search(r"\d MB of \d MB have come", panel.told)
+    assert re.search(r"\d MB of \d MB are downloaded", panel.told)
     focused = "document.activeElement.textContent"
     assert panel.page.evaluate(focused) == "Resume fetching", "where the button was that is gone"
     server.faults = []

@@ -80,7 +80,7 @@ def test_a_card_says_what_may_be_taken_on_trust_if_the_page_has_such_a_box(tmp_p
     card = CARD.replace("PAGE, ", "")
     page, warnings = render(tmp_path, card + BELIEVE)
     assert warnings == ""
-    said = "Only Python? A box <em>What you may believe for now</em> lets you skip a derivation."
+    said = "No maths? A box <em>What you may believe for now</em> lets you skip a derivation."
     assert page.index("</dl>") < page.index(said) < page.index("Aims and map")
     assert '<div class="believe admonition">' in page
     without, _ = render(tmp_path / "without", card + BELIEVE.replace("believe\n", "note\n"))

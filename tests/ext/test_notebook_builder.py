@@ -313,7 +313,7 @@ def test_a_note_is_quoted_and_a_hint_folds(text):
 
 def test_what_may_be_believed_is_quoted_and_mentioned_below_the_card(text):
     assert "> **What you may believe for now**\n>\n> It is `1`.\n" in text
-    said = "\n\nOnly Python? A box *What you may believe for now* lets you skip a derivation.\n"
+    said = "\n\nNo maths? A box *What you may believe for now* lets you skip a derivation.\n"
     assert text.index(" |\n") < text.index(said) < text.index("At the end you can")
 
 

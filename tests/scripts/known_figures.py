@@ -147,7 +147,7 @@ def readable():
         ("they", 1, 1, 4): "its query is 4, 4, 0, 0, and it looks most at “dogs”, with 69 %.",
         ("they", 1, 1, 0): tie,
         ("feeds", 2, 1, 2): "“dogs”, with 58 %. Before the change: 39 % each at “Anna” and “dogs”.",
-        ("Anna", 0, 2, 0): "“Anna” is 1 thing. It looks for nothing strongly",
+        ("Anna", 0, 2, 0): "“Anna” is 1 thing. It has no strong preference",
         ("bark", 1, 0, -4): "“bark” is 1 plural and 1 action. So its query is 0, 4, 0, 0, and",
     }
     more = [("dogs", 0, 2, 8), ("because", 3, 0, 3), ("they", 0, 1, 5), ("they", 1, 1, -4)]

@@ -244,7 +244,7 @@ test("where the cells need the published model, it is to be fetched first", asyn
 test("running all cells ends at one that fails, or when it is stopped", async () => {
   let live = await whole(["say a", "fail it", "say c"]);
   live.button("Run all cells").click();
-  await live.until(() => head().textContent.endsWith("Cell 2 has not ended well: look there first."));
+  await live.until(() => head().textContent.endsWith("Cell 2 failed: fix it first."));
   assert.equal(live.cell(3).ran, null);
   live = await whole(["say a", "forever", "say c"]);
   const all = live.button("Run all cells");
@@ -296,8 +296,8 @@ test("a cell above that fails is named", async () => {
   live.cell(1).write("fail Error");
   live.press(4, "Run");
   live.press(4, "Run all above");
-  await live.until(() => live.status(4) === "Cell 1 above has not ended well: look there first");
-  assert.ok(live.voice.textContent.includes("Cell 1 above has not ended well"));
+  await live.until(() => live.status(4) === "Cell 1 above failed: fix it first");
+  assert.ok(live.voice.textContent.includes("Cell 1 above failed"));
 });
 
 test("a smaller run stands beside the stored one", async () => {

@@ -598,8 +598,8 @@ test("a question about the text is answered, beside the truth", async () => {
   assert.ok(!asked.some((name) => name.includes("answering")), "until it is asked for");
   await play.open("ask");
   await play.until(() => play.said("answered"));
-  assert.equal(play.said("answered"), "Asked “Which animal?” after “…to the pond. There he met a”, it would say “duck”. It believes in that with "
-    + "44 %; in truth it has 50 %. Among the answers alone, belief and truth have 95 % in common.");
+  assert.equal(play.said("answered"), "Asked “Which animal?” after “…to the pond. There he met a”, it would say “duck”. It gives that "
+    + "44 %; in truth it has 50 %. Among the answers alone, model and truth have 95 % in common.");
   assert.equal(play.said("voice"), play.said("answered"));
   assert.deepEqual([play.hidden("answers").duck, play.hidden("answers").fox], [["44 %", "50 %"], ["0.2 %", "0 %"]]);
   assert.deepEqual(play.hidden("otherAnswers")["I do not know"], ["5.2 %", "–"]);

@@ -171,7 +171,7 @@ test("the map is filled with what the playground computes, and reads nothing its
   assert.equal(play.thinking.read - before, play.view.ids.length + 1, "one reading for both");
   assert.match(words(it.rows["attention.1"].said), /^Head 1 looks from “There” at “Tom” with 97.% of its attention\./);
   assert.equal(words(it.rows.sampling.picture.querySelector(".tt-play__row")), words(play.place.querySelector(".tt-play__row")));
-  assert.match(words(it.rows.head.said), /^All 512 tokens get a score, .* The first is “he” \(100 %\); the truth gives it 100 %\.$/);
+  assert.match(words(it.rows.head.said), /^All 512 tokens get a score, .* The largest is “he” \(100 %\); the truth gives it 100 %\.$/);
   assert.equal(words(it.rows["mlp.0"].guess), "would guess he 79 %");
   assert.match(words(it.rows["mlp.0"].said), /^The MLP adds a vector of length 20 to one of length 2\.1, .* The guess is now “he” \(79.%\)\.$/);
   assert.equal(words(it.rows["mlp.0"].size), "adds length 20 to length 2.1");
@@ -210,7 +210,7 @@ test("a number that is thrown is good for one text", async () => {
   const [again, write] = part("sampling").open.querySelectorAll("button");
   assert.equal(write.getAttribute("aria-disabled"), "true");
   await press(again);
-  assert.match(words(part("sampling").open), /The random number 0\.400 stops at “Tom”/);
+  assert.match(words(part("sampling").open), /The random number 0\.400 lands on “Tom”/);
   await change({ text: "Mia was" });
   assert.match(words(part("sampling").open), /No number has been thrown yet/);
   await press(write);
@@ -280,7 +280,7 @@ test("one token is watched from part to part, and stands in the text at the end"
   assert.equal(new Set(told).size, 10);
   const id = draw(chosen(read([10, 299, 401, 350]).logits(3), {}), () => 0.5);
   assert.deepEqual(play.view.ids, [299, 401, 350, id]);
-  assert.match(told[8], /^The random number 0\.500 stops at “Tom”, which had a chance of 16 %\.$/);
+  assert.match(told[8], /^The random number 0\.500 lands on “Tom”, which had a probability of 16 %\.$/);
   assert.equal(told[9], "The text goes on with “Tom”, and everything runs again.");
 });
 

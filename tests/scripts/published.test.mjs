@@ -141,7 +141,7 @@ test("the pieces become the file, and once it is here nothing is asked for", asy
 test("after a break it goes on where it broke, with ranges and without", async () => {
   for (const ranges of [true, false]) {
     for (const [fault, words] of [
-      [["break", 100_000], /^The connection to book.test broke\./], [429, /^Too many requests/], [503, /cannot answer at the moment \(503\)/],
+      [["break", 100_000], /^The connection to book.test broke\./], [429, /^book.test has received too many requests/], [503, /cannot answer at the moment \(503\)/],
       ["short", /^The connection to book.test broke\./],
     ]) {
       here = browser();

@@ -433,7 +433,7 @@ test("where the page's Python does not come, that is said and not that a press w
   trainHere.click();
   await panel.until(() => panel.heard.length);
   delete performance.now;
-  assert.match(training.textContent, /^The scripts of the page’s Python did not come: load the page again\.$/);
+  assert.match(training.textContent, /^The scripts of the page’s Python did not load: load the page again\.$/);
   assert.equal(panel.heard.at(-1), training.textContent);
 });
 

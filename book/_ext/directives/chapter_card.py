@@ -30,7 +30,7 @@ from .playground import map_anchor
 logger = logging.getLogger(__name__)
 
 BELIEVE = (  # before, in and after the name of the box
-    "Only Python? A box ",
+    "No maths? A box ",
     "What you may believe for now",
     " lets you skip a derivation.",
 )

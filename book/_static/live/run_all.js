@@ -53,7 +53,7 @@ export function runAllCells(page, buttons) {
     offer();
     told.textContent = stopped ? `Stopped at cell ${last.number}.`
       : !failed ? "All cells have run."
-        : failed.load ? notLoaded(failed.text) : `Cell ${last.number} has not ended well: look there first.`;
+        : failed.load ? notLoaded(failed.text) : `Cell ${last.number} failed: fix it first.`;
     page.announce(told.textContent, Boolean(failed));
   };
   for (const element of buttons) {

@@ -120,7 +120,7 @@ export class RunAndCheckButton {
     this.offer();
     if (goesOn && !failed) return this.press(small);
     cell.say(!goesOn ? "Stopped" : failed.load ? notLoaded(failed.text)
-      : `Cell ${last.number} above has not ended well: look there first`, "error");
+      : `Cell ${last.number} above failed: fix it first`, "error");
     page.announce(`${cell.name}: ${cell.status.textContent}`, goesOn);
     if (goesOn && failed.load) this.offerTry(small);
     return undefined;

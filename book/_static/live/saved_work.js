@@ -57,7 +57,7 @@ function entriesOf(text) {
   const wrong = entries.find(({ name, value }) => !name || !kindOf(name)?.fits(value));
   if (wrong || file.version !== VERSION) {
     const where = wrong?.name ? ` What it has under “${wrong.name}” cannot be read.` : "";
-    throw new Error(`This file is damaged; nothing of it was taken over.${where}`);
+    throw new Error(`This file is damaged; nothing was imported.${where}`);
   }
   return entries;
 }
@@ -122,7 +122,7 @@ export function panel(data, solved, { button, announce }) {
       const { came, lost } = readBack(await file.files[0].text());
       const room = lost ? ` The browser has no room for ${lost} of them: they last until this page is closed.` : "";
       say(came ? `Read back: ${came} ${came === 1 ? "entry was" : "entries were"} new here.${room}`
-        : "Read back: everything in it was here already.");
+        : "Read back: everything in the file was here already.");
     } catch (error) {
       say(error.message);
     }

@@ -73,7 +73,7 @@ export default function (figure, { svg, text, note, box, line, panel, choice, sl
     const before = attention(toQuery).weights;
     const found = (all) => tokens.filter((_, i) => all[i] > most(all) - 1e-9).map((word) => `“${word}”`);
     const part = (all) => share(most(all)) + (found(all).length > 1 ? " each" : "");
-    if (most(weights) < 0.25) return `“${token}” is ${is}. It looks for nothing strongly, and spreads its attention.`;
+    if (most(weights) < 0.25) return `“${token}” is ${is}. It has no strong preference, so its attention is spread out.`;
     const was = weights.every((weight, i) => Math.abs(weight - before[i]) < 1e-9) ? "" : ` Before the change: ${part(before)} at ${found(before).join(" and ")}.`;
     return `“${token}” is ${is}. So its query is ${query.map(short).join(", ")}, and it looks most at ${found(weights).join(" and ")}, with ${part(weights)}.${was}`;
   }

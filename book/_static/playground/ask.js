@@ -80,8 +80,8 @@ function sentence(story, question, answers, belief, known) {
   const best = belief.indexOf(Math.max(...belief)), answer = answers[best];
   const end = story.length > LONG ? `…${story.slice(-LONG).replace(/^\S*\s/u, "")}` : story;
   const where = story ? `after “${end}”` : "before the first word";
-  const says = `Asked “${question}” ${where}, it would say “${answer}”. It believes in that with ${percent(belief[best])}`;
-  if (!known) return `${says}. No story goes on like this, so there is no truth; it believes something all the same.`;
+  const says = `Asked “${question}” ${where}, it would say “${answer}”. It gives that ${percent(belief[best])}`;
+  if (!known) return `${says}. No story goes on like this, so there is no truth; it answers all the same.`;
   const [likeliest, p] = [...known].reduce((most, one) => (one[1] > most[1] ? one : most));
   if (p > SURE) return `${says}. The text leaves no choice: it is “${likeliest}”.`;
   const truth = answer === UNSURE ? "." : `; in truth it has ${percent(known.get(answer))}.`;
@@ -93,5 +93,5 @@ function sentence(story, question, answers, belief, known) {
 function common(belief, known) {
   const given = belief.slice(0, -1).reduce((sum, p) => sum + p, 0);
   const share = known.reduce((sum, p, i) => sum + Math.min(p, belief[i] / given), 0);
-  return `Among the answers alone, belief and truth have ${percent(share)} in common.`;
+  return `Among the answers alone, model and truth have ${percent(share)} in common.`;
 }

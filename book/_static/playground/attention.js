@@ -49,7 +49,7 @@ export function attention(play) {
 // That nothing comes of where this head looks.
 function taken({ seen: [layer, head], head: silent, block }) {
   if (block === layer) return `Block ${layer + 1} is passed over: nobody looks.`;
-  return silent?.[0] === layer && silent[1] === head ? "This head is taken away: so it would look, but nothing comes of it." : "";
+  return silent?.[0] === layer && silent[1] === head ? "This head is taken away: this is how it would look, but it has no effect." : "";
 }
 
 const name = (text, i) => (i === 0 ? `the ${BEFORE}` : quoted(text));

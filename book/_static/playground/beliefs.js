@@ -57,7 +57,7 @@ export function beliefs(play) {
   // Why the probe is not asked for the animal; "" if it is.
   function why(animal, { step }) {
     if (!animal) return "No story begins with these tokens, so nothing can be known of what it hides.";
-    if (!probes) return `What reads the numbers is not here. ${missed}`;
+    if (!probes) return `The probe could not be loaded. ${missed}`;
     if (step !== START.step) return "Only the numbers of the finished model can be read, not those of this one.";
     const all = [...animal];
     if (all.every(([value, p]) => Math.abs(p - first.animal.get(value)) < SMALL)) {

@@ -82,7 +82,7 @@ const fold = (name, question, body) => `
 
 // The model at five moments of its training, and the one that is trained here.
 const learn = `
-  <p>Drag, and it learns to write: one model at five moments of its training, with the same dice.</p>
+  <p>Drag, and it learns to write: one model at five moments of its training, with the same random numbers.</p>
   ${slider("Training", "step", 'min="0" max="4" step="1"', ["untrained", "trained"])}
   <p class="tt-play__note" data-part="costs">The other moments come when you first move it: ${MOMENTS_MB} MB.</p>
   <p class="tt-play__note" data-part="fetching" hidden></p>
@@ -129,15 +129,15 @@ const folds = (root) => [
         <th scope="col" class="tt-play__model">read off</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
       <tbody data-part="animal"></tbody><tbody data-part="child"></tbody></table>
     ${deeper(`<p>A <em>probe</em>, a small sum, is fitted to read them from the 64 numbers with which the model ends at a token. Right before the
-      animal it comes close to the truth; a token earlier it says hardly more than how often each animal comes in all stories. Nor does the
-      model have to hold these chances: the probe reads the <em>place</em>, and could have learned other numbers for it nearly as well. Girl
+      animal it comes close to the truth; a token earlier it says hardly more than how often each animal comes in all stories. Nor need the
+      model hold these probabilities: the probe reads the <em>place</em>, and could have learned other numbers for it nearly as well. Girl
       or boy is read well right before <em>he</em> or <em>she</em>, elsewhere mostly badly.
       <a href="${root}inside/what-it-knows.html">How the book found this</a></p>
     <p>It was fitted on 1,500 stories: for the animal, at all tokens from the place on, up to where it is
       known; for girl or boy, at all tokens. It can miss the range from 0 to 100 %, where it is cut off, and its rows can come to more
       than 100 % together. For what is in common they are scaled down.</p>`)}`),
   fold("surprise", "How surprised was it so far?", `
-    <p>What nobody expects is a surprise: 0 for what was certain, 0.7 for a coin that falls heads, 2.3 for one chance in ten. The stronger
+    <p>The less something is expected, the larger the surprise: 0 for what was certain, 0.7 for a coin that falls heads, 2.3 for a probability of one in ten. The stronger
       a token's colour, the more the model is surprised above the truth.
       <a href="${root}training/data-and-loss.html">Surprise is what training makes small</a></p>
     <ol class="tt-play__tokens" data-part="surprised" aria-label="Tokens, coloured where the model is more surprised than the truth"></ol>
@@ -147,7 +147,7 @@ const folds = (root) => [
       <thead><tr><th scope="col">token</th><th scope="col">the model</th><th scope="col">the truth</th>
         <th scope="col">above it</th></tr></thead>
       <tbody data-part="surprises"></tbody></table></div>
-    ${deeper("<p>The unit is the <em>nat</em>: the surprise is the natural logarithm of one over the chance. Over all stories nothing is less surprised on average than the truth.</p>")}`),
+    ${deeper("<p>The unit is the <em>nat</em>: the surprise is the natural logarithm of one over the probability. Over all stories nothing is less surprised on average than the truth.</p>")}`),
   fold("broken", "What if a part were missing?", `
     <p>Tick a part to take it away, though the model was trained with it. The bars follow.</p>
     <ul class="tt-play__parts" data-part="parts"></ul>
@@ -167,7 +167,7 @@ const folds = (root) => [
         <th scope="col" class="tt-play__model">believed</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
       <tbody data-part="answers"></tbody><tbody data-part="otherAnswers"></tbody></table>
     <p class="tt-play__note">Press a token above, and it is asked before that token.</p>
-    ${deeper(`<p>The same model was trained further on questions and answers. The truth is a <em>posterior</em>, the chance of each answer given
+    ${deeper(`<p>The same model was trained further on questions and answers. The truth is a <em>posterior</em>, the probability of each answer given
       the text, and the model has never seen one: it learned from the true answers, one of ten replaced by <em>I do not know</em>,
       whatever was asked. <a href="${root}after/a-model-that-answers.html">How a model learns to answer</a></p>`)}`),
   fold("wish", "How much does it want a happy ending?", `

@@ -1,4 +1,4 @@
-// The slider over the moments of training: the bars, and the story that the model writes then, with the same dice.
+// The slider over the moments of training: the bars, and the story that the model writes then, with the same random numbers.
 // The weights of the other moments come when it is first touched. Below it a model can be trained in the page.
 
 import { make } from "../live/elements.js";
@@ -98,7 +98,7 @@ async function openTraining(play, { trainHere, training }) {
     trainHere.hidden = true;
   } catch (error) {
     console.error(error);
-    const why = error.constructor === Error ? error.message : "What trains could not be loaded: is there a connection? Press again.";
+    const why = error.constructor === Error ? error.message : "The training code could not be loaded: is there a connection? Press again.";
     training.replaceChildren(make("p", "tt-play__note", why));
     play.say(why);
     trainHere.setAttribute("aria-disabled", false);

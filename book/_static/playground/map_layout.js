@@ -6,7 +6,7 @@ import { PARTS } from "./map_parts.js";
 import { svg } from "./map_tiles.js";
 
 const HINT = "Every token has a lane, down which its vector runs; the bold lane is the one that guesses what comes next. Press a part to open "
-  + "it, a token to look from there, a head to see where it looks. A percentage is a chance: how often, in a hundred tries.";
+  + "it, a token to look from there, a head to see where it looks. A percentage is a probability: how often in a hundred tries.";
 const FRAMES = ["gpt", "embedding", "block"];
 
 // A part: its name, which opens it, its picture, the same in words, and what opens.

@@ -98,7 +98,7 @@ function attention(place, { block }) {
 
 function mlp(place, { block, play }) {
   const { about, body } = table(place, "", ["token", "score", "before", "after"]);
-  const note = make("p", "tt-play__note", "Before and after are the chances, score is by how much the score changes, if the vector went from there straight to the last norm and the scores.");
+  const note = make("p", "tt-play__note", "Before and after are probabilities; score is the change of the score, if the vector went from there straight to the last norm and the scores.");
   place.append(note);
   return (scene) => {
     const stage = scene.stage("mlp", block);
@@ -112,7 +112,7 @@ function mlp(place, { block, play }) {
 }
 
 function scores(place, { play }) {
-  const { body } = table(place, "The highest scores", ["token", "score", "chance"]);
+  const { body } = table(place, "The highest scores", ["token", "score", "probability"]);
   return ({ view: { reading, belief }, focus }) => {
     const logits = reading.logits(focus);
     const order = [...logits.keys()].toSorted((a, b) => logits[b] - logits[a]).slice(0, SCORED);
@@ -141,7 +141,7 @@ const mean = (all) => all.reduce((sum, value) => sum + value, 0) / all.length;
 // How surprising this text has been, for the model and for the truth.
 function training(place, { play }) {
   const said = make("p"), deeper = make("details", "tt-play__deeper");
-  deeper.append(make("summary", "", "More"), make("p", "", "The unit is the nat: a surprise is the natural logarithm of one over the chance."));
+  deeper.append(make("summary", "", "More"), make("p", "", "The unit is the nat: a surprise is the natural logarithm of one over the probability."));
   place.append(said, deeper);
   return ({ view, state }) => {
     const all = play.thinking.surprises(view.ids, view.reading);

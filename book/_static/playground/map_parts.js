@@ -33,14 +33,14 @@ const ALL = {
     [["attention/scaled-dot-product", "Attention"], ["attention/multi-head", "Several heads"], ["generation/kv-cache", "The cache"]]],
   mlp: ["Norm and MLP", "what each token makes of it", "value",
     "The MLP, a small network, takes the vector of each token by itself and adds what it makes of it. If the model had to guess "
-    + "right before it and right after it, these chances would change most.",
+    + "right before it and right after it, these probabilities would change most.",
     [["transformer/normalisation-and-mlp", "Normalisation and MLP"]]],
   head: ["Scores", "a score for every possible next token", "norm",
     "The last vector is compared with the vector of every token in the table: the better they fit, the higher the score. "
-    + "Then the scores become chances, which together are 100 %.",
+    + "Then the scores become probabilities, which add up to 100 %.",
     [["transformer/gpt", "GPT"]]],
   sampling: ["Sampling", "one token is chosen, and again", "query",
-    "All tokens lie in a row, each as long as its chance, and a random number says where to stop. What is hit is written, and "
+    "All tokens lie in a row, each as wide as its probability. A random number picks a point, the token there is written, and "
     + "everything runs again.",
     [["generation/sampling", "Sampling"]]],
   training: ["Training", "data, loss and the steps that lower it", "loss",

@@ -151,7 +151,7 @@ export function sampling({ picture }) {
     });
     const needle = thrown ? [svg("path", { class: "tt-map__needle", d: `M${(thrown.number * all).toFixed(1)} 14l-5.5 -10h11z` })] : [];
     draw(all, ROW, svg("rect", { class: "tt-map__all", width: all, height: 22, y: 14, rx: 3 }), ...row, ...needle,
-      label(0, 50, "0", "muted", "start"), label(all / 2, 50, thrown ? `the number is ${thrown.number.toFixed(3)}` : "all chances in a row"),
+      label(0, 50, "0", "muted", "start"), label(all / 2, 50, thrown ? `the number is ${thrown.number.toFixed(3)}` : "all probabilities in a row"),
       label(all, 50, "1", "muted", "end"));
   };
 }

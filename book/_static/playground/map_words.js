@@ -29,7 +29,7 @@ export const WORDS = {
   positions: ({ focus, view: { reading } }) => {
     if (reading.broken.positions) return "The positions are taken away: nothing is turned.";
     const all = angles(reading.model, focus);
-    return `So that attention can tell the order, it turns its pairs of numbers: at position ${focus} the first by ${all[0]} radians, `
+    return `So that attention can tell the order, it rotates its pairs of numbers: at position ${focus} the first by ${all[0]} radians, `
       + `the second by ${Number(all[1].toPrecision(2))}, and so on, by less and less.`;
   },
   attention: (scene, block) => {
@@ -44,19 +44,19 @@ export const WORDS = {
     const guess = `The guess is now ${guessed(scene.guesses[2 * block + 2], scene)}.`;
     if (!stage.onto) return `The MLP ${joined(stage)}. ${guess}`;
     const [best] = changes(scene.view.reading, stage, 1).raised;
-    if (!best) return `The MLP ${joined(stage)}, and no chance changes by that. ${guess}`;
+    if (!best) return `The MLP ${joined(stage)}, which changes no probability. ${guess}`;
     return `The MLP ${joined(stage)}, and so lifts ${quoted(scene.textOfId(best.id))} from ${chance(best.before)} to `
       + `${chance(best.after)}. ${guess}`;
   },
   head: (scene) => {
     const { view, likeliest } = scene;
     const truth = view.truth ? `; the truth gives it ${chance(view.truth.get(likeliest) ?? 0)}` : "";
-    return `All 512 tokens get a score, and the scores become chances. The first is ${guessed({ id: likeliest, p: view.belief[likeliest] }, scene)}${truth}.`;
+    return `All 512 tokens get a score, and the scores become probabilities. The largest is ${guessed({ id: likeliest, p: view.belief[likeliest] }, scene)}${truth}.`;
   },
   sampling: (scene) => {
     const { thrown, view } = scene;
     if (!thrown) return "";
-    return `The random number ${thrown.number.toFixed(3)} stops at ${quoted(scene.textOfId(thrown.id))}, which had a chance of `
+    return `The random number ${thrown.number.toFixed(3)} lands on ${quoted(scene.textOfId(thrown.id))}, which had a probability of `
       + `${chance(view.chosen[thrown.id])}.`;
   },
 };

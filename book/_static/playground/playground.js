@@ -16,8 +16,8 @@ const SEEN = 3; // so many of them,
 const PACE = 60; // and between the others
 const TOP_K_ALL = 21; // of the slider: no limit
 const OFFERED = 6; // words with which a story can go on
-const TRUTH = "A small program made up these stories, rolling dice at every choice. So the real chances can be looked up: "
-  + "that is the truth. The model has only read the stories.";
+const TRUTH = "A small program made up these stories, choosing at random. So the true probabilities are known; "
+  + "we call them the truth. The model has only read the stories.";
 
 // started: the requests for its files that the door has sent, by name
 export async function playground(place, started) {

@@ -29,14 +29,14 @@ export const STOPS = [
     begin: (play) => (play.view.ids.length ? play.change({ at: null }) : play.example(START.text)),
   },
   {
-    words: "It answers with chances. The longer a teal bar, the likelier the model finds that token here. Press any bar: its token is written.",
+    words: "It answers with probabilities. The longer a teal bar, the likelier the model finds that token here. Press any bar: its token is written.",
     lit: ({ parts }) => parts.bars.closest("table"),
     focus: ({ parts }) => parts.bars.querySelector("button"),
     done: (now, from) => written(now, from),
     begin: (play) => play.change({ at: null }),
   },
   {
-    words: "Rust is the truth. A program made up these stories with dice, so the real chances are known. Press the token with the longest rust bar.",
+    words: "Rust is the truth. A program made up these stories at random, so the true probabilities are known. Press the token with the longest rust bar.",
     lit: ({ parts }) => parts.bars.closest("table"),
     focus: ({ parts }) => parts.bars.querySelector("button"),
     done: (now, from, play) => {
@@ -79,7 +79,7 @@ export const STOPS = [
     begin: (play) => play.change({ temperature: START.temperature, step: START.step }),
   },
 ];
-const END = "Text in tokens, chances for the next one, dice, and again: that is a language model. You can build one. ";
+const END = "Text becomes tokens, each next token gets a probability, one is drawn, and so on: that is a language model. You can build one. ";
 
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 

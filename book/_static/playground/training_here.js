@@ -39,7 +39,7 @@ const markup = `
       <details class="tt-play__deeper"><summary>More</summary><p>The unit is the <em>nat</em>, and the dashed line the exact entropy of the stories.</p></details></div>
     <div><p class="tt-play__label" data-is="after"></p>${bars("trainedBars", 'aria-label="What your model expects next"')}
       <p class="tt-play__note" data-is="common"></p></div>
-    <div class="tt-train__writes"><p class="tt-play__label">What it writes, with the same dice each time</p>
+    <div class="tt-train__writes"><p class="tt-play__label">What it writes, with the same random numbers each time</p>
       <ul data-is="texts"></ul></div>
     <div class="tt-play__links" role="group" aria-label="What you have trained">
       <button type="button" data-is="put">Put it into the playground</button>
@@ -71,7 +71,7 @@ function styled() {
 async function pagesPython() {
   const until = performance.now() + READY;
   while (!globalThis.tinytorchLive && performance.now() < until) await new Promise((done) => { setTimeout(done, 50); });
-  if (!globalThis.tinytorchLive) throw new Error("The scripts of the page’s Python did not come: load the page again.");
+  if (!globalThis.tinytorchLive) throw new Error("The scripts of the page’s Python did not load: load the page again.");
   return globalThis.tinytorchLive.kernel;
 }
 

@@ -1,4 +1,4 @@
-// Lets a model write on by itself, beside what the reader has written: always with the same dice.
+// Lets a model write on by itself, beside what the reader has written: always with the same random numbers.
 
 import { chosen, draw, seeded } from "./sampling.js";
 import { WINDOW } from "./state.js";

@@ -164,7 +164,7 @@ export class Published {
     } catch (error) {
       if (error.name !== "QuotaExceededError") throw error;
       throw new Told("The disk is full, or the browser lets this site keep no more. Free some space and go on from here, "
-        + "or forget what has come.");
+        + "or discard what has been downloaded.");
     }
   }
 }

@@ -66,7 +66,7 @@ class Panel {
       this.#say(`The model is kept in this browser: ${megabytes(here.came)}. What you ask stays on your device.`);
       this.#offer({ talk: true, forget: true });
     } else if (here.came) {
-      this.#say(`${megabytes(here.came)} of ${megabytes(here.total)} have come.`);
+      this.#say(`${megabytes(here.came)} of ${megabytes(here.total)} are downloaded.`);
       this.#draw(here);
       this.#offer({ fetch: "Resume fetching", forget: true, bar: true });
     } else {

@@ -51,7 +51,7 @@ export async function* bytesOf(address, { begin = 0, signal, patience }) {
 }
 
 function passing(host, status) {
-  if (status === 429) return `Too many requests have come to ${host} from here (429); wait a few minutes and try again.`;
+  if (status === 429) return `${host} has received too many requests from this network (429); wait a few minutes and try again.`;
   return `${host} cannot answer at the moment (${status}).`;
 }
 
