@@ -5,9 +5,11 @@ import errno
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -229,8 +231,18 @@ OTHERS = [  # what was saved, what loads, how many settings differ, and what is 
     ({}, model(num_heads=4, norm=Counting), 13, "and "),
     ({}, model(norm=Counting), 13, "model.ln_f: saved LayerNorm, here Counting"),
     ({}, model(norm=partial(LayerNorm, eps=1e-3)), 5, "model.ln_f.eps: saved 1e-05, here 0.001"),
-    (rotated(10000.0), rotated(500.0), 2, "model.blocks.0.attention.rotate.cos: saved (8, 2)"),
-    (biased(1.0), biased(2.0), 2, "model.blocks.0.attention.bias: saved (2, 8, 8), 112 finite"),
+    (
+        rotated(10000.0),
+        rotated(500.0),
+        2,
+        "model.blocks.0.attention.rotate.cos: saved float32 (8, 2)",
+    ),
+    (
+        biased(1.0),
+        biased(2.0),
+        2,
+        "model.blocks.0.attention.bias: saved float64 (2, 8, 8), infinities ",
+    ),
 ]
 
 
@@ -280,6 +292,110 @@ def test_what_no_checkpoint_can_contain_is_refused_if_it_changes(path):
     trainer.run(1)
     told = "model.blocks.0.ln1.seen changed during the run, and a checkpoint cannot contain {3}"
     assert told in message(ValueError, lambda: trainer.save(path))
+
+
+class Seeded(SGD):
+    """An optimiser with a generator of its own."""
+
+    def __init__(self, params):
+        super().__init__(params, lr=0.1)
+        self.noise = np.random.default_rng(0)
+
+    def _update(self, i, data, rows, g):
+        super()._update(i, data, rows, g + 1e-3 * self.noise.normal(size=g.shape))
+
+
+class Counters(LayerNorm):
+    """A part that keeps its state where JSON and arrays do not reach."""
+
+    def __init__(self, size):
+        super().__init__(size)
+        self.seen = Counter()
+
+    def forward(self, x):
+        self.seen[len(self.seen)] += 1
+        return super().forward(x)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"optimizer": "seeded"}, "optimizer.noise"), (model(norm=Counters), "model.ln_f.seen")],
+)
+def test_state_that_is_out_of_reach_is_refused_by_name(path, monkeypatch, options, name):
+    monkeypatch.setitem(OPTIMISERS, "seeded", Seeded)
+    trainer = new_trainer(**options)
+    trainer.run(2)
+    told = message(ValueError, lambda: trainer.save(path))
+    assert re.search(rf"{name}|blocks.0.ln1.seen changed during the run, and a checkp", told)
+
+
+ONES = np.ones(8)
+
+
+class Sharing(LayerNorm):
+    """Parts that begin with one array, which they share, and go on with arrays of their own."""
+
+    def __init__(self, size):
+        super().__init__(size)
+        self.mean, self.log = ONES, []
+
+    def forward(self, x):
+        self.mean = 0.9 * self.mean + x.data.mean(axis=(0, 1))
+        self.log.append(float(self.mean[0]))
+        return super().forward(x) * self.mean
+
+
+def test_parts_that_begin_with_one_array_get_arrays_of_their_own(path):
+    through, first, second = (new_trainer(**model(norm=Sharing)) for _ in range(3))
+    manual_seed(3)
+    through.run(6)
+    manual_seed(3)
+    first.run(4)
+    first.save(path)
+    second.load(path)
+    second.run(2)
+    assert bits(second) == bits(through)
+    assert second.model.ln_f.log == through.model.ln_f.log
+
+
+def test_other_frozen_parts_are_another_run(path):
+    first, second = new_trainer(), new_trainer()
+    for trainer, block in ((first, 0), (second, 1)):
+        for p in trainer.model.blocks[block].parameters():
+            p.requires_grad = False
+        trainer.optimizer = OPTIMISERS["AdamW"](trainer.model.trainable_parameters())
+    first.save(path)
+    told = message(ValueError, lambda: second.load(path))
+    assert "\n  trained: saved " in told
+
+
+def test_a_run_that_failed_is_resumed_with_what_it_had_changed(path):
+    first, second = (new_trainer(**model(norm=Counting)) for _ in range(2))
+    good = first.batches
+    first.batches = type(
+        "Batches",
+        (),
+        {
+            "batch_size": 4,
+            "seq_len": 8,
+            "seed": 2,
+            "tokens": good.tokens,
+            "checksum": good.checksum,
+            "__getitem__": lambda self, step: good[step] if step < 2 else 1 / 0,
+        },
+    )()
+    with pytest.raises(ZeroDivisionError):
+        first.run(5)
+    first.save(path)
+    second.load(path)
+    assert second.model.ln_f.calls == first.model.ln_f.calls == 2
+
+
+def test_rewinding_to_before_something_changed_is_refused(path):
+    trainer = new_trainer(**model(norm=Counting))
+    trainer.save(path)
+    trainer.run(2)
+    assert "ln1.calls: saved 0, here 2" in message(ValueError, lambda: trainer.load(path))
 
 
 def test_equal_options_are_equal_in_any_form(path):

@@ -53,10 +53,11 @@ def compete(wall: float, process: float, thread: float) -> bool:
 
 # of `python -m tinytorch...` while its module is looked for, before it runs
 _pairs = zip(sys.orig_argv, [*sys.orig_argv[1:], ""], strict=True)
-_named = ((re.fullmatch(r"-[a-zA-Z]*?m(.*)", word), after) for word, after in _pairs)
+_named = ((re.fullmatch(r"-[bBdEhiIOPqRsSuvVx]*m(.*)", word), after) for word, after in _pairs)
 _command = next((found[1] or after for found, after in _named if found), "")
 _command = _command if sys.argv[:1] == ["-m"] else ""
 _large = "tinytorch.models.gpt2", "tinytorch.models.llama"
-_ours = _command.startswith("tinytorch") and not _command.startswith(_large)
+_ours = _command.split(".")[0] in ("tinytorch", "tinytorch_book")
+_ours = _ours and not _command.startswith(_large)
 if _ours and not is_chosen():
     os.environ.update(dict.fromkeys(VARIABLES, "1"))

@@ -167,22 +167,22 @@ def _rate(schedule: Callable[[int], float], step: int) -> str:
         return type(error).__name__
 
 
-def model_settings(model: Module) -> dict[str, str]:
-    """The dtype of a model, and which of its parts draw from which random generator."""
+def model_settings(model: Module, optimizer: Optimizer) -> dict[str, str]:
+    """What is trained of a model and in which dtype, and which parts share a random generator."""
     kinds = {str(p.dtype) for p in model.parameters()}
     shared: dict[int, list[str]] = {}
     for name, (_, _, rng) in generators(model).items():
         shared.setdefault(id(rng), []).append(name)
     named = " ".join("=".join(names) for names in shared.values())
-    return {"generators": named, "dtype": " ".join(sorted(kinds))}
+    paths = {id(p): name for name, p in model.named_parameters()}
+    trained = [paths.get(id(p), "?") for p in optimizer.params if p.requires_grad]
+    summed = f"{len(trained)} parameters, checksum {zlib.crc32(' '.join(trained).encode()):08x}"
+    return {"trained": summed, "generators": named, "dtype": " ".join(sorted(kinds))}
 
 
-def check_settings(
-    saved: dict[str, str], own: dict[str, str], changing: set[str], remedy: str
-) -> None:
-    """Raise a ValueError that names every setting which differs, except those that are changing."""
-    names = [name for name in dict.fromkeys([*own, *saved]) if name not in changing]
-    pairs = [(n, saved.get(n), own.get(n)) for n in names]
+def check_settings(saved: dict[str, str], own: dict[str, str], remedy: str) -> None:
+    """Raise a ValueError that names every setting which differs."""
+    pairs = [(n, saved.get(n), own.get(n)) for n in dict.fromkeys([*own, *saved])]
     wrong = [f"\n  {n}: saved {old}, here {new}" for n, old, new in pairs if old != new]
     if wrong:
         wrong[12:] = [f"\n  and {len(wrong) - 12} more"] if len(wrong) > 12 else []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.module import Module
+from tinytorch.core.module import Module, Parameter
 from tinytorch.core.optimizers import Optimizer
 from tinytorch.core.tensor import Tensor
 
@@ -51,13 +52,14 @@ def _owners(root: Module | Optimizer) -> Iterator[tuple[str, object]]:
             continue
         seen.add(id(owner))
         yield path, owner
-        inside = [(f"{path}.{name}", x) for name, x in vars(owner).items() if name not in _LEFT_OUT]
-        paths[:0] = [(name, x) for name, x in inside if _is_owner(x)]
+        inside = [(f"{path}.{name}", x) for name, x in vars(owner).items() if _is_owner(x)]
+        paths[:0] = [(name, x) for name, x in inside if name != "optimizer.holding"]
 
 
 def _is_owner(value: object) -> bool:
     """Whether a value has attributes of its own, as a `Rotary` has."""
-    other = Module, Tensor, Enum, partial, np.ndarray
+    content = np.ndarray, dict, list, tuple, set, str, random.Random  # not in the attributes
+    other = Module, Tensor, Enum, partial, *content
     return (
         hasattr(value, "__dict__")
         and not hasattr(value, "__name__")
@@ -79,7 +81,9 @@ def attributes(model: Module, optimizer: Optimizer) -> dict[str, Attribute]:
     for path, owner in [*_owners(model), *_owners(optimizer)]:
         for name, value in vars(owner).items():
             is_method = callable(getattr(type(owner), name, None))
-            if name in _LEFT_OUT or is_method or _is_owner(value) or _has_part(value):
+            is_part = isinstance(owner, Module) and isinstance(value, np.random.Generator)
+            is_left_out = name in _LEFT_OUT and isinstance(owner, (Module, Optimizer))
+            if is_part or is_left_out or is_method or _is_owner(value) or _has_part(value):
                 continue
             inside = [*value] if isinstance(value, list) else [value]
             if not (inside and all(id(x) in saved for x in inside)):
@@ -93,8 +97,7 @@ def _has_part(value: object) -> bool:
         value = [*value.values()]
     if isinstance(value, (list, tuple)):
         return any(map(_has_part, value))
-    is_parameter = isinstance(value, Tensor) and type(value) is not Tensor
-    return is_parameter or isinstance(value, (Module, np.random.Generator))
+    return isinstance(value, (Module, Parameter))
 
 
 def options(model: Module, optimizer: Optimizer, changing: set[str]) -> dict[str, str]:
@@ -120,21 +123,25 @@ def _text(value: Value) -> str:
     Of a table few digits: its sines may differ in the last one on another machine.
     """
     value = value.data if isinstance(value, Tensor) else value
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        finite = np.isfinite(value)
+        finite, signs = np.isfinite(value), np.sign(value).astype(np.float32)
         wide = np.where(finite, value, 0).astype(np.float64).ravel()
         size = np.abs(wide).mean() if wide.size else 0.0
         total = wide @ np.linspace(1, 2, wide.size) / (wide.size * size or 1)
-        return f"{value.shape}, {finite.sum()} finite, mean size {size:.4g}, sum {total:.4f}"
+        infinite = zlib.crc32(np.where(finite, 0, signs).tobytes())
+        where = f"{finite.sum()} finite" if finite.all() else f"infinities {infinite:08x}"
+        return f"{value.dtype} {value.shape}, {where}, mean size {size:.4g}, sum {total:.4f}"
     if isinstance(value, np.ndarray) and value.dtype.kind in "iub":
         return f"{value.shape}, checksum {zlib.crc32(value.astype(np.int64).tobytes()):08x}"
     if isinstance(value, (list, tuple)):
         return f"({', '.join(map(_text, value))})"
+    if isinstance(value, (set, frozenset)):
+        return f"{{{', '.join(sorted(map(_text, value)))}}}"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key!r}: {_text(x)}' for key, x in value.items())}}}"
-    if isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, Enum)):
-        number = float(value)
-        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else str(number)
+    if type(value) is float:
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value)
     if isinstance(value, partial):
         return f"{_text(value.func)}, {_text(value.args)}, {_text(value.keywords)}"
     return str(getattr(value, "__name__", re.sub(" at 0x[0-9a-f]+", "", repr(value))))
@@ -228,31 +235,42 @@ def check_places(model: Module, optimizer: Optimizer, values: dict[str, Any]) ->
     owners = dict([*_owners(model), *_owners(optimizer)])
     if lost := [path for path in values if path.rpartition(".")[0] not in owners]:
         raise ValueError(f"it contains {', '.join(lost[:5])}, which belongs to another model")
+    for path in values:
+        owner, _, name = path.rpartition(".")
+        if _has_part(vars(owners[owner]).get(name)):
+            raise ValueError(f"{path} is a value there, and here a part of the model")
 
 
 def restore_attributes(model: Module, optimizer: Optimizer, values: dict[str, Any]) -> None:
     """Set attributes by path, in place where an array of the same kind is there."""
     owners = dict([*_owners(model), *_owners(optimizer)])
+    written: dict[int, np.ndarray] = {}
     for path, value in values.items():
         owner, _, name = path.rpartition(".")
         there = vars(owners[owner])
-        there[name] = _put(value, there.get(name))
+        there[name] = _put(value, there.get(name), written)
 
 
-def _put(new: Value, old: Value) -> Value:
-    """The new value, in the old object if that can hold it: others may refer to it."""
+def _put(new: Value, old: Value, written: dict[int, np.ndarray]) -> Value:
+    """The new value, in the old object if that can hold it: others may refer to it.
+
+    An array to which several attributes refer is written for the first; the others share it only
+    if they have the same numbers.
+    """
     if isinstance(new, np.ndarray) and isinstance(old, np.ndarray):
-        if (new.shape, new.dtype) == (old.shape, old.dtype):
+        fits = (new.shape, new.dtype) == (old.shape, old.dtype) and old.flags.writeable
+        if fits and np.array_equal(written.setdefault(id(old), new), new, equal_nan=True):
             old[...] = new
             return old
     if type(new) is type(old) is Tensor:
         old.data = new.data
         return old
-    if type(new) is type(old) is list and len(new) == len(old):
-        old[:] = map(_put, new, old)
+    if type(new) is type(old) is list:
+        before = [*old, *[None] * len(new)]  # a list may have grown
+        old[:] = [_put(value, before[i], written) for i, value in enumerate(new)]
         return old
     if type(new) is type(old) is dict:
-        values = {key: _put(value, old.get(key)) for key, value in new.items()}
+        values = {key: _put(value, old.get(key), written) for key, value in new.items()}
         old.clear()
         old.update(values)
         return old

@@ -12,6 +12,8 @@ from tinytorch.core.optimizers import Optimizer
 from tinytorch.core.tensor import Tensor
 from tinytorch.training.ranks import Ranks
 
+_COUNTS = int, float, np.number
+
 
 class Shard:
     """A rank's part of an optimiser: for one piece of the flat array of all parameters."""
@@ -65,8 +67,12 @@ class Shard:
     @contextmanager
     def whole(self) -> Iterator[None]:
         """A context in which the optimiser has the state of all parameters, on every rank."""
-        numbers = {n: x for n, x in vars(self.own).items() if isinstance(x, (int, float))}
-        vars(self.optimizer).update(numbers)  # what it counts
+        for name in {*vars(self.own)} - {*self.kinds, "params"}:
+            if _has_array(getattr(self.own, name)):
+                what = "make its arrays in __init__, a list with one array per parameter"
+                raise ValueError(f"{type(self.own).__name__}.{name} cannot be divided: {what}")
+        counts = {n: x for n, x in vars(self.own).items() if isinstance(x, _COUNTS)}
+        vars(self.optimizer).update(counts)
         for name, kind in self.kinds.items():
             own = np.zeros(self.end - self.begin, np.float64)
             parts = getattr(self.own, name)
@@ -86,7 +92,7 @@ class Shard:
         for name, value in vars(self.optimizer).items():
             if _is_per_parameter(value, len(self.cuts)):
                 vars(self.own)[name] = [value[i] for i, _ in self.pieces]
-            elif isinstance(value, (int, float)):
+            elif isinstance(value, _COUNTS):
                 vars(self.own)[name] = value
         for name in self.kinds:
             arrays = getattr(self.optimizer, name)
@@ -115,7 +121,12 @@ def _lists_of_state(optimizer: Optimizer) -> list[str]:
     return sorted(divided)
 
 
+def _has_array(value: object) -> bool:
+    inside = [*value.values()] if isinstance(value, dict) else value
+    return isinstance(inside, list) and any(isinstance(x, np.ndarray) for x in inside)
+
+
 def _is_per_parameter(value: object, count: int) -> bool:
     """Whether a value is a list of one setting for each parameter, like Adam's `decays`."""
-    is_plain = isinstance(value, (list, tuple)) and not any(hasattr(x, "shape") for x in value)
+    is_plain = isinstance(value, list) and not any(hasattr(x, "shape") for x in value)
     return is_plain and len(value) == count  # type: ignore[arg-type]

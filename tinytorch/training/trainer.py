@@ -152,7 +152,7 @@ class Trainer:
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
         stream = None if self.progress else io.StringIO()  # discarded
         progress = Progress(first + steps, self.floor, stream, first)
-        with closing(progress), _interrupts() as interrupts:
+        with closing(progress), self._noting_errors(), _interrupts() as interrupts:
             for done in range(1, steps + 1):
                 began = time.perf_counter()
                 record = self._step()
@@ -172,6 +172,15 @@ class Trainer:
         if stopped or interrupts:  # or since the last step asked
             raise KeyboardInterrupt(f"stopped after step {self.step_number}; run() resumes")
         return self.history
+
+    @contextmanager
+    def _noting_errors(self) -> Iterator[None]:
+        """A context after whose error the changes of the steps before it are noted."""
+        try:
+            yield
+        except BaseException:
+            self._changes.note(attributes(self.model, self.optimizer))
+            raise
 
     def _step(self) -> dict[str, Any]:
         """Take one step; `distributed.py` has the form for several processes."""
@@ -241,8 +250,10 @@ class Trainer:
                 changed during the run is no number, array, text, or list or dictionary of these.
         """
         self.optimizer.holding.watch(self.model)
-        state = self.step_number, self.history, self._settings(self.step_number)
-        resuming.save_run(path, self.model, self.optimizer, *state, self._changes.names)
+        settings = self._settings(self.step_number)
+        settings |= options(self.model, self.optimizer, self._changes.names)
+        state = self.step_number, self.history, settings, self._changes.names
+        resuming.save_run(path, self.model, self.optimizer, *state)
 
     def load(self, path: StrPath, strict: bool = True) -> None:
         """Resume from a checkpoint.
@@ -274,12 +285,13 @@ class Trainer:
             "clip": f"{self.clip:g}" if self.clip else "None",
         }
         settings = resuming.settings_of(self.batches, self.optimizer, self.schedule, step)
-        settings |= resuming.model_settings(self.model)
-        return {**rules, **settings, **options(self.model, self.optimizer, self._changes.names)}
+        settings |= resuming.model_settings(self.model, self.optimizer)
+        return {**rules, **settings}
 
     def _check_settings(self, step: int, saved: dict[str, str], changing: set[str]) -> None:
-        changing = changing | self._changes.names
-        resuming.check_settings(saved, self._settings(step), changing, self._remedy)
+        """Options that changed in the saved run are in the file; all others must be equal."""
+        own = self._settings(step) | options(self.model, self.optimizer, changing)
+        resuming.check_settings(saved, own, self._remedy)
 
 
 # Helpers -------------------------------------------------------------------------------------
