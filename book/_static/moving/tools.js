@@ -81,7 +81,7 @@ export function toolsFor(figure) {
   function slider({ label, min, max, step = 1, value, say = String }, change) {
     const id = `tt-moving-${++count}`;
     const input = make("input", "", { type: "range", id, min, max, step, value });
-    const output = make("output", "tt-moving__value", { for: id });
+    const output = make("output", "tt-moving__value", { for: id, "aria-live": "off" });
     const tell = () => {
       output.textContent = say(input.valueAsNumber);
       input.setAttribute("aria-valuetext", output.textContent);
@@ -123,17 +123,19 @@ export function toolsFor(figure) {
     return button;
   }
 
-  // A line of words under the picture. It changes at once, and is read out when it has changed for the last time.
+  // A line of words under the picture. It changes at once, and is read out when it has changed for the last time: from a
+  // place of its own, for NVDA forgets what changes while `aria-busy` is set.
   function words() {
-    const said = make("p", "tt-moving__words", { "aria-live": "polite" });
+    const said = make("p", "tt-moving__words"), heard = make("p", "visually-hidden", { "aria-live": "polite" });
     let waiting = 0;
-    whole.append(said);
+    whole.append(said, heard);
     return (sentence) => {
       if (said.textContent === sentence) return;
-      said.setAttribute("aria-busy", "true");
+      const changes = Boolean(said.textContent); // the first sentence comes with the picture
       said.textContent = sentence;
+      heard.textContent = "";
       clearTimeout(waiting);
-      waiting = setTimeout(() => said.removeAttribute("aria-busy"), STILL);
+      if (changes) waiting = setTimeout(() => { heard.textContent = sentence; }, STILL);
     };
   }
 

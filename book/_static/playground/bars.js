@@ -67,7 +67,7 @@ class Row {
     this.press.addEventListener("click", () => onpress(this.id));
     const head = make("th", "", "", { scope: "row" });
     head.append(this.press);
-    const drawing = make("td", "tt-play__drawing", "", { "aria-hidden": "true" });
+    const drawing = make("td", "tt-play__drawing");
     this.bars = ["chosen", "belief", "truth"].map((what) => make("i", `tt-play__bar tt-play__bar--${what}`));
     drawing.append(...this.bars);
     [this.model, this.truth] = [make("td", "tt-play__model"), make("td", "tt-play__truth")];

@@ -87,7 +87,7 @@ export class Row {
   constructor(value) {
     this.value = value;
     this.element = make("tr", "tt-play__believed");
-    const drawing = make("td", "tt-play__drawing", "", { "aria-hidden": "true" });
+    const drawing = make("td", "tt-play__drawing");
     this.bars = ["chosen", "truth"].map((what) => make("i", `tt-play__bar tt-play__bar--${what}`));
     drawing.append(...this.bars);
     this.cells = ["model", "truth"].map((what) => make("td", `tt-play__${what}`));
