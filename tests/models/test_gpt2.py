@@ -227,7 +227,7 @@ def test_an_unsupported_config_is_refused(tmp_path, changed, match):
         ("config.json", b"{}", "has no 'model_type'"),
         ("config.json", b"{", r"config\.json: it is incomplete"),
         ("vocab.json", b"{", r"cannot read '.*vocab\.json' as a tokenizer"),
-        ("vocab.json", b"[" + b"0," * 1_000_001, r"vocab\.json' as a tokenizer: the JSON has"),
+        ("vocab.json", b"[" + b"0," * 2_000_001, r"vocab\.json' as a tokenizer: the JSON has"),
         ("merges.txt", b"a b\n", r"a merge makes 'ab', which has no id"),
         ("model.safetensors", b"{", r"model\.safetensors: it declares"),
     ],

@@ -146,7 +146,7 @@ REFUSED = {  # what is told of what is done with a model
     "a LoRALinear has no": (lambda: new_lora(untied(), targets=["lm_head"]), new_tokens),
     "then add LoRA to it or quantize it": (lambda: quantize(untied()), new_tokens),
     "q_proj is quantized; merge the float32": (lambda: quantize(with_lora()), merge_lora),
-    "it has none": (lambda: quantize(tiny_gpt()), new_lora),
+    "the model that quantize() was given": (lambda: quantize(tiny_gpt()), new_lora),
     "ln_f.gamma is trained as well": (with_lora, lambda m: unfreeze_norm(m) or lora_state_dict(m)),
     "has LoRA already; merge_lora(model) first": (with_lora, new_lora),
     "GPT has no LoRA; add_lora(": (tiny_gpt, merge_lora),

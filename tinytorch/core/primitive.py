@@ -65,13 +65,14 @@ def primitive(function: Callable[Operands, tuple[Any, Pullback]]) -> Callable[Op
     """
     name, signature = function.__name__, inspect.signature(function)
     kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    by_position = {key for key, given in signature.parameters.items() if given.kind in kinds}
+    required = {key: x for key, x in signature.parameters.items() if x.default is x.empty}
+    by_position = {key for key, x in required.items() if x.kind in kinds}
 
     @wraps(function)
     def operation(*operands: Any, **settings: Any) -> Tensor:
         arrays = [as_operand(operand) for operand in operands]
         for setting, given in settings.items():
-            if isinstance(given, Node) and (given._requires_grad or setting in by_position):
+            if setting in by_position and isinstance(given, Node):
                 raise TypeError(f"{name}: pass the operand {setting} by position, not by name")
         try:
             made = function(*arrays, **settings)
@@ -79,7 +80,7 @@ def primitive(function: Callable[Operands, tuple[Any, Pullback]]) -> Callable[Op
             raise _explained(error, name, arrays).with_traceback(error.__traceback__) from None
         if type(made) is not tuple or len(made) != 2 or not callable(made[1]):
             pair = "a value and its pullback, a function of a gradient"
-            raise TypeError(f"{name}: a primitive returns {pair}; got {made!r:.60}")
+            raise TypeError(f"{name}: a primitive returns {pair}; got {type(made).__name__}")
         value, pullback = made
         result = wrap(_settled(value, name, operands))
         if not open_blocks.get() and result._array.dtype.kind == "f":

@@ -175,7 +175,7 @@ def model_settings(model: Module, optimizer: Optimizer) -> dict[str, str]:
         shared.setdefault(id(rng), []).append(name)
     named = " ".join("=".join(names) for names in shared.values())
     paths = {id(p): name for name, p in model.named_parameters()}
-    trained = [paths.get(id(p), "?") for p in optimizer.params if p.requires_grad]
+    trained = [paths.get(id(p), "?") for p in optimizer.params]
     summed = f"{len(trained)} parameters, checksum {zlib.crc32(' '.join(trained).encode()):08x}"
     return {"trained": summed, "generators": named, "dtype": " ".join(sorted(kinds))}
 
