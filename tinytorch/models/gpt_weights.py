@@ -26,7 +26,7 @@ def initial_weights(model: Any, rng: Rng) -> Iterator[None]:
 
 
 def initialise(model: Any, rng: np.random.Generator) -> None:
-    """GPT-2's initialisation, but positions start as large as tokens; vectors stay as they are."""
+    """GPT-2's initialisation, but positions start as large as tokens."""
     into_the_stream = ("attention.out_proj.weight", "mlp.linear2.weight")
     for name, parameter in model.named_parameters():
         if parameter.ndim == 2:
